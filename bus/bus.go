@@ -1,0 +1,81 @@
+// Package bus is the port to whatever carries events between Rondo and its
+// modules: one stream per event type, consumer groups that share the entries of
+// a stream, at-least-once delivery.
+//
+// # Guarantees every driver gives (package bustest checks them)
+//
+//  1. Publish returns nil only when every message is as durable as the driver
+//     promises. An error means unknown: the caller publishes again, consumers
+//     dedup by event id.
+//  2. A group sees every entry published to its streams since the stream began
+//     (groups start at 0, never at the end), each at least once, first
+//     deliveries in publish order per stream.
+//  3. An entry delivered to one consumer of a group is not given to another
+//     until it is acked or its AckWait has passed; then it comes again, to
+//     anyone, with a higher Attempt.
+//  4. Ack is idempotent and may be lost by a crash: the entry comes again.
+//  5. Nothing that a registered group has not acked is ever trimmed.
+//  6. A stream or group that vanishes (flush, restart without persistence) is
+//     created again without a restart of Rondo.
+package bus
+
+import (
+	"context"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Message is one event to publish.
+type Message struct {
+	Stream   string // the event type; drivers add their own key prefix
+	EventID  rondo.ID
+	Envelope []byte
+	Relayed  bool // an inbound event passed on by the orchestrator itself
+}
+
+// Delivery is one entry given to a consumer.
+type Delivery struct {
+	Stream   string
+	EntryID  string // the driver's own id; what Ack takes
+	Envelope []byte
+	Relayed  bool
+	Attempt  int // 1 on first delivery, when the driver knows
+}
+
+// Publisher sends messages, pipelined, in the given order per stream.
+type Publisher interface {
+	Publish(ctx context.Context, messages []Message) error
+}
+
+// Bus is a publisher that also delivers.
+type Bus interface {
+	Publisher
+	// Subscribe joins a group. The streams of a group may differ from consumer
+	// to consumer. The consumer stops when closed; ctx bounds the call only.
+	Subscribe(ctx context.Context, sub Subscription) (Consumer, error)
+	// Check reports whether the bus can be used now, for readiness.
+	Check(ctx context.Context) error
+	// Close releases connections; consumers must be closed before.
+	Close() error
+}
+
+// Subscription says what a consumer wants.
+type Subscription struct {
+	Group   string
+	Streams []string
+	// AckWait is how long a delivery may stay unacked before it comes again.
+	// Default 60 s. It must exceed the time a handler takes.
+	AckWait time.Duration
+}
+
+// Consumer receives the entries of a group.
+type Consumer interface {
+	// Fetch returns between 1 and limit deliveries, waiting for the first until
+	// ctx ends. Entries that are already there are returned together.
+	Fetch(ctx context.Context, limit int) ([]Delivery, error)
+	// Ack marks entries done. It may be batched with later ones.
+	Ack(ctx context.Context, deliveries []Delivery) error
+	// Close stops fetching and flushes acks. Unacked entries go to others.
+	Close() error
+}

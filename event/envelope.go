@@ -1,0 +1,38 @@
+// Package event is the wire contract between Rondo and the modules around it:
+// the envelope, the catalogue of event types and their JSON Schemas. Modules
+// written in Go import it; everything else reads the same contract from the
+// documents that Rondo serves.
+//
+// It imports the standard library and the root package only (the catalogue may
+// use the JSON Schema compiler), and does no I/O.
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// SchemaVersion is the version of the envelope and of every payload here.
+const SchemaVersion = "v1"
+
+// Envelope is what travels on every stream. Members that it does not name are
+// kept in Extra and written back.
+type Envelope struct {
+	EventID       rondo.ID
+	Type          string
+	SchemaVersion string
+	OccurredAt    time.Time
+	CorrelationID string
+	CausationID   string // "" = none
+	CaseID        string
+	OrgID         string
+	ProductID     string
+	Payload       json.RawMessage // always a JSON object
+	Traceparent   string          // "" = none
+	Extra         map[string]json.RawMessage
+}
+
+// Key is the case that the event is about.
+func (e *Envelope) Key() rondo.CaseKey { return rondo.CaseKey{OrgID: e.OrgID, CaseID: e.CaseID} }

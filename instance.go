@@ -1,0 +1,164 @@
+package rondo
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Mode says who calls the modules of a case.
+type Mode string
+
+// The two modes of a case.
+const (
+	ModeActive       Mode = "active"        // Rondo emits requests and awaits their outcomes
+	ModeClientDriven Mode = "client_driven" // a client calls the modules, Rondo watches
+)
+
+// Status is where an instance stands.
+type Status string
+
+// The states of an instance. Completed and cancelled are terminal: nothing
+// changes such an instance again.
+const (
+	StatusRunning   Status = "running"
+	StatusHalted    Status = "halted"
+	StatusCompleted Status = "completed"
+	StatusCancelled Status = "cancelled"
+)
+
+// Terminal reports whether an instance in this state is final.
+func (s Status) Terminal() bool { return s == StatusCompleted || s == StatusCancelled }
+
+// Context is what a case knows: case_id, org_id, product_id, patient_id, case,
+// and one member per step output. Members are raw JSON so that a step which
+// touches one does not pay for decoding the rest.
+type Context map[string]json.RawMessage
+
+// CaseKey names one unit of business work of one tenant. It is what the engine
+// locks, shards and serialises by.
+type CaseKey struct {
+	OrgID  string
+	CaseID string
+}
+
+// Instance is one case going through one frozen definition. The fields up to
+// Version are the record that users see; Machine is the state that only the
+// case machine (internal/flow) reads and writes.
+type Instance struct {
+	ID               ID
+	OrgID            string
+	CaseID           string
+	ProductID        string
+	DefinitionID     ID
+	SnapshotHash     string // hex SHA-256 of the canonical snapshot that drives it
+	Mode             Mode
+	Status           Status
+	HaltReason       string
+	HaltNote         string
+	HaltStepID       string
+	CancelledBy      string
+	CancelledReason  string
+	DeadlineExceeded bool
+	SupersedesID     ID
+	SupersededByID   ID
+	StartedAt        time.Time
+	DeadlineAt       time.Time
+	CompletedAt      time.Time // zero until terminal
+	Context          Context
+	Version          int64 // rises by one with every commit that changes the instance; 1 when created
+
+	Machine Machine
+
+	// WakeAt is when a poller must look at the instance next: never later than
+	// the earliest due time in Machine or the deadline, possibly earlier. It is
+	// a hint, not a decision: whoever wakes asks the machine what is due. Zero
+	// when nothing can become due (the instance is terminal, or halted past its
+	// deadline).
+	WakeAt time.Time
+}
+
+// Key returns the case that the instance belongs to.
+func (i *Instance) Key() CaseKey { return CaseKey{OrgID: i.OrgID, CaseID: i.CaseID} }
+
+// Machine is the part of an instance that is in flight. It is stored as one
+// JSON document.
+type Machine struct {
+	Live     []Attempt           `json:"live,omitempty"`     // one per live token, in order of entry
+	Steps    map[string]StepLife `json:"steps,omitempty"`    // what each step has used up so far
+	Finished int                 `json:"finished,omitempty"` // step rows written so far: the Seq of the newest
+	Consumed map[string]string   `json:"consumed,omitempty"` // client-driven: correlation id → step that consumed it
+	Forks    []Fork              `json:"forks,omitempty"`    // parallel steps in flight
+}
+
+// StepLife is what one step has used up over the life of its instance.
+type StepLife struct {
+	Attempts int `json:"attempts"`          // attempts ever started: the number of the newest
+	Retries  int `json:"retries,omitempty"` // automatic retries spent
+}
+
+// Fork is a parallel step whose branches are in flight.
+type Fork struct {
+	StepID   string            `json:"step_id"`
+	Branches map[string]string `json:"branches"` // branch → live, done or skipped
+}
+
+// StepStatus is where one attempt stands.
+type StepStatus string
+
+// The states of an attempt. Pending waits out a backoff; the last four are
+// terminal and never change.
+const (
+	StepPending    StepStatus = "pending"
+	StepInProgress StepStatus = "in_progress"
+	StepCompleted  StepStatus = "completed"
+	StepFailed     StepStatus = "failed"
+	StepTimedOut   StepStatus = "timed_out"
+	StepSkipped    StepStatus = "skipped"
+)
+
+// Attempt is one open attempt at a step: a live token. When it ends it becomes
+// a Step row and leaves the instance.
+type Attempt struct {
+	RowID         ID              `json:"row_id"`
+	StepID        string          `json:"step_id"`
+	Kind          string          `json:"kind"`
+	Status        StepStatus      `json:"status"` // pending or in_progress
+	Number        int             `json:"number"` // 1-based over the life of the step
+	CorrelationID string          `json:"correlation_id"`
+	Input         json.RawMessage `json:"input,omitempty"`
+	Manual        bool            `json:"manual,omitempty"` // started by an intervention: not counted as an automatic retry
+
+	StartedAt time.Time     `json:"started_at,omitzero"` // when it went in_progress
+	DueAt     time.Time     `json:"due_at,omitzero"`     // pending: when it starts
+	TimeoutAt time.Time     `json:"timeout_at,omitzero"` // in_progress: when it times out; cleared while halted
+	Remaining time.Duration `json:"remaining,omitempty"` // while halted: what was left of DueAt or TimeoutAt
+
+	RequestID ID        `json:"request_id,omitzero"` // event id of the request, the same on every re-send
+	ResendAt  time.Time `json:"resend_at,omitzero"`  // when the request is published again if nothing came
+	Resends   int       `json:"resends,omitempty"`
+	Cause     string    `json:"cause,omitempty"`  // event id that caused the attempt
+	Fork      string    `json:"fork,omitempty"`   // parallel step whose branch this token is in
+	Branch    string    `json:"branch,omitempty"` // name of that branch
+}
+
+// Step is the finished record of one attempt. It is written once and never
+// changes. Seq numbers the finished rows of an instance 1, 2, 3 … in commit
+// order: folding the outputs by Seq gives the context.
+type Step struct {
+	ID            ID
+	OrgID         string
+	InstanceID    ID
+	StepID        string
+	Kind          string
+	Status        StepStatus
+	Attempt       int
+	Seq           int
+	StartedAt     time.Time
+	CompletedAt   time.Time
+	TimeoutAt     time.Time // zero = none
+	Input         json.RawMessage
+	Output        json.RawMessage // nil = none
+	Error         json.RawMessage // nil = none; {"code", "message"?, …}
+	CorrelationID string
+	Outcome       string // the transition that was followed, "" when none was
+}

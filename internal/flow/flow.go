@@ -1,0 +1,94 @@
+// Package flow is the case machine: one pure function that decides everything
+// an instance does.
+//
+// Decide takes where a case stands, one input, the time and a source of ids, and
+// returns what must be written and sent. It does no I/O, reads no clock, draws
+// no randomness, starts no goroutine and logs nothing, so any behaviour can be
+// replayed from its inputs. It never changes what it is given: the returned
+// instance is a copy. The caller commits a Decision in one transaction and only
+// then lets its effects out; a Decision that is not committed never happened.
+package flow
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/definition"
+)
+
+// State is what is known of one case before an input.
+type State struct {
+	Instance *rondo.Instance      // nil = the case has none
+	Snapshot *definition.Snapshot // drives Instance; nil iff Instance is nil
+	Parked   []rondo.EventRecord  // the case's parked events, oldest first
+	Start    *Start               // the definition a case.created would start; nil = none is active
+	Launched time.Time            // when this Rondo was first launched: earlier cases are not picked up
+}
+
+// Start is an active definition ready to start instances.
+type Start struct {
+	DefinitionID rondo.ID
+	Snapshot     *definition.Snapshot
+}
+
+// Env is what would otherwise be impure.
+type Env struct {
+	Now   time.Time
+	NewID func() rondo.ID
+	// Jitter returns a number in [0,1) for steps that ask for full jitter; nil = no jitter.
+	Jitter func() float64
+	// Known reports whether an event type is one that Rondo knows although the
+	// snapshot does not use it (other groups consume it): such events are noted.
+	Known func(eventType string) bool
+}
+
+// Input is one thing that happens to a case: an Event, a Timer or a Command.
+type Input interface{ input() }
+
+// Event is an inbound event that was not seen before.
+type Event struct {
+	Envelope *event.Envelope
+	Raw      json.RawMessage // the envelope as it arrived, kept in the ledger
+	Relay    bool            // it came over HTTP or the embedded bus: pass it on to its stream
+	Replay   bool            // an admin judges an unmatched row again: launch time does not apply
+}
+
+// Timer asks the machine to do whatever is due at Env.Now: the deadline first,
+// then due retries, timeouts and re-sends. Nothing due is a Decision that only
+// re-arms WakeAt.
+type Timer struct{}
+
+// Command is an intervention by a person.
+type Command struct {
+	Action     string // halt, resume, cancel
+	By         string
+	Reason     string
+	ReasonCode string // halt; already checked to resolve for the org
+	Note       string // halt
+}
+
+func (Event) input()   {}
+func (Timer) input()   {}
+func (Command) input() {}
+
+// Decision is what one input means. The zero Decision changes nothing.
+type Decision struct {
+	// Instance is the new state, nil when unchanged. Version is already raised.
+	Instance *rondo.Instance
+	// Created says that Instance did not exist before.
+	Created bool
+	// Steps are attempts that ended, in order; each is written once.
+	Steps []rondo.Step
+	// Event is the ledger row of the input, nil for timers and commands.
+	Event *rondo.EventRecord
+	// Rejudged are parked events that got a final outcome.
+	Rejudged []rondo.EventRecord
+	// Outbox are the events to send, in order (Seq unset).
+	Outbox []rondo.Outgoing
+	// Intervention is the record of a command.
+	Intervention *rondo.Intervention
+	// Refused says why a command was not done; then everything else is zero.
+	Refused error
+}

@@ -1,0 +1,294 @@
+// Package store is the port to the database: the one place where state becomes
+// durable. Drivers are memory (the executable specification), sqlite, postgres
+// and mysql; package storetest holds the one conformance suite for all.
+//
+// # Guarantees every driver gives
+//
+//  1. Update is atomic: all of a Write is durable when it returns nil, none of
+//     it when it returns an error, except that an error for which Ambiguous
+//     reports true may have committed (the connection died while committing).
+//  2. Updates of one case are serial, across goroutines, processes and hosts,
+//     also while the case has no instance. Locks are taken on case rows in
+//     ascending order (org, then case, bytewise), then everything else.
+//  3. What the data model forbids is refused by the database itself, not only by
+//     code: a second ledger row for (org, event id), a second row for
+//     (instance, step, attempt), a second non-cancelled instance of a case, a
+//     second active case definition for (org, product).
+//  4. Strings compare bytewise; times keep microseconds, in UTC; an empty string
+//     is a value and not NULL.
+//  5. Every read and write carries the org: an id of another org is not found.
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Store is everything a driver offers.
+type Store interface {
+	Cases
+	Timers
+	Outbox
+	Log
+	Ledger
+	Definitions
+	Catalogue
+	System
+}
+
+// Cases is the write path of cases.
+type Cases interface {
+	// Update runs one batch as one transaction: it locks and loads what load
+	// names, calls decide, writes what decide returns and commits. decide must be
+	// pure: a driver may call it again with fresh state after a conflict. A nil
+	// Write, or an error from decide, writes nothing. The returned Committed
+	// describes the Write that became durable.
+	Update(ctx context.Context, load Load, decide Decide) (Committed, error)
+}
+
+// Decide turns what was loaded into what must be written.
+type Decide func(*Loaded) (*Write, error)
+
+// Load names what a batch needs.
+type Load struct {
+	Cases  []rondo.CaseKey // locked for the transaction; duplicates are allowed
+	Events []rondo.EventKey
+	Starts []StartKey
+}
+
+// StartKey asks for the definition that a new case of a product would start.
+type StartKey struct {
+	OrgID     string
+	ProductID string
+}
+
+// Loaded is the state of a batch. decide may read it and must not change it.
+type Loaded struct {
+	// Cases has an entry for every case asked for.
+	Cases map[rondo.CaseKey]CaseState
+	// Seen has the ledger row of every event asked for that is already there.
+	Seen map[rondo.EventKey]SeenEvent
+	// Active has the active case definition for every start asked for: that of
+	// (org, product), else that of (org, every product); absent when neither is.
+	Active map[StartKey]ActiveDefinition
+}
+
+// CaseState is what is stored about one case.
+type CaseState struct {
+	Instance *rondo.Instance     // the newest instance, nil = none ever
+	Parked   []rondo.EventRecord // outcome parked, oldest first
+}
+
+// SeenEvent is the part of a ledger row that decides what a repeat means.
+type SeenEvent struct {
+	CaseID  string
+	Outcome rondo.Outcome
+}
+
+// ActiveDefinition is what starting an instance needs of a definition.
+type ActiveDefinition struct {
+	DefinitionID rondo.ID
+	SnapshotHash string
+}
+
+// Write is everything one batch makes durable.
+type Write struct {
+	Instances     []InstanceWrite
+	Steps         []rondo.Step
+	Events        []rondo.EventRecord // new ledger rows
+	Rejudged      []rondo.EventRecord // rows whose outcome, instance, processed and error change
+	Duplicates    []rondo.EventKey    // rows whose duplicates count rises, once per mention
+	Outbox        []rondo.Outgoing    // Seq is assigned by the driver
+	Interventions []rondo.Intervention
+	DeadLetters   []rondo.DeadLetter
+
+	// Lazy work that rides along with a commit that happens anyway.
+	Sent []int64      // outbox rows that were published: removed
+	Acks []GroupState // positions of embedded consumer groups
+}
+
+// InstanceWrite inserts an instance (Previous 0) or replaces the one whose
+// version is Previous; a different stored version is a conflict and fails the
+// whole Write with ErrConflict (or makes the driver decide again).
+type InstanceWrite struct {
+	Instance *rondo.Instance
+	Previous int64
+}
+
+// Committed is what the driver assigned. It has one Seq per Write.Outbox entry,
+// in the same order.
+type Committed struct {
+	Seqs []int64
+}
+
+// ErrConflict says that another writer changed an instance in between.
+var ErrConflict = errors.New("store: instance changed meanwhile")
+
+// ErrAmbiguous marks errors of commits that may have happened.
+var ErrAmbiguous = errors.New("store: the commit may or may not have happened")
+
+// Timers finds instances whose WakeAt has come.
+type Timers interface {
+	// ClaimDue returns cases with WakeAt ≤ now, earliest first, at most limit,
+	// and moves their stored WakeAt to now+lease so that no other poller gets
+	// them meanwhile; if the claimer dies they come again then. It changes no
+	// version. Two pollers never get the same case.
+	ClaimDue(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]rondo.CaseKey, error)
+	// NextWake returns the earliest stored WakeAt; zero = none.
+	NextWake(ctx context.Context) (time.Time, error)
+}
+
+// Outbox holds events for an external bus until they are published. A store
+// opened for the embedded bus writes Write.Outbox to its Log instead.
+type Outbox interface {
+	// ClaimUnsent returns rows in Seq order that no one claimed, created at or
+	// before olderThan, and claims them until now+lease.
+	ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error)
+	// MarkSent removes published rows.
+	MarkSent(ctx context.Context, seqs []int64) error
+	// Backlog counts unsent rows and tells the age of the oldest.
+	Backlog(ctx context.Context) (count int, oldest time.Time, err error)
+}
+
+// Log is the embedded bus's own storage: entries numbered 1, 2, 3 … without
+// gaps in commit order across all streams (the driver serialises numbering
+// until commit), and the positions of consumer groups.
+type Log interface {
+	// LogJoin registers a group on streams, at position 0. Known pairs stay as
+	// they are. Inbound events of those types that are still in the ledger and
+	// were not copied to the log because nobody listened are copied now.
+	LogJoin(ctx context.Context, group string, streams []string) error
+	// LogLease makes owner the reader of the group until now+ttl when it is free,
+	// expired or already the owner's; the fence rises whenever the owner changes.
+	LogLease(ctx context.Context, group, owner string, now time.Time, ttl time.Duration) (fence int64, ok bool, err error)
+	// LogRelease gives the lease back, when it is still owner's.
+	LogRelease(ctx context.Context, group, owner string) error
+	// LogGroup returns the stored positions of a group, by stream.
+	LogGroup(ctx context.Context, group string) ([]GroupState, error)
+	// LogRead returns entries of the streams with Seq > after, by Seq, at most limit.
+	LogRead(ctx context.Context, streams []string, after int64, limit int) ([]rondo.Outgoing, error)
+	// LogHead returns the highest committed Seq.
+	LogHead(ctx context.Context) (int64, error)
+	// LogAck stores positions. A state whose Fence is lower than the group's is
+	// ignored.
+	LogAck(ctx context.Context, states []GroupState) error
+	// LogTrim removes entries created before the time that every group on their
+	// stream has acked, and returns how many.
+	LogTrim(ctx context.Context, before time.Time) (int64, error)
+}
+
+// GroupState is how far a group has come on one stream: everything up to Cursor
+// is acked, and so are the Acked entries above it.
+type GroupState struct {
+	Group  string
+	Stream string
+	Cursor int64
+	Acked  []int64 // ascending, all > Cursor
+	Fence  int64
+}
+
+// Ledger is what the API reads about cases. Every call is bound to one org.
+type Ledger interface {
+	// Instance returns one, or CodeNotFound.
+	Instance(ctx context.Context, org string, id rondo.ID) (*rondo.Instance, error)
+	// Instances lists newest first.
+	Instances(ctx context.Context, filter InstanceFilter, page Page) ([]*rondo.Instance, error)
+	// Steps returns the finished attempts of an instance by Seq.
+	Steps(ctx context.Context, org string, instance rondo.ID) ([]rondo.Step, error)
+	// Events returns the ledger rows of an instance, oldest first.
+	Events(ctx context.Context, org string, instance rondo.ID, page Page) ([]rondo.EventRecord, error)
+	// Event returns one row by event id, or CodeNotFound.
+	Event(ctx context.Context, org string, eventID rondo.ID) (*rondo.EventRecord, error)
+	// Interventions returns what people did to an instance, oldest first.
+	Interventions(ctx context.Context, org string, instance rondo.ID) ([]rondo.Intervention, error)
+	// DeadLetters lists newest first. org "" lists those of every org.
+	DeadLetters(ctx context.Context, org string, page Page) ([]rondo.DeadLetter, error)
+}
+
+// InstanceFilter narrows a list; zero fields do not filter.
+type InstanceFilter struct {
+	OrgID        string // required, except "" for an admin's view of every org
+	CaseID       string
+	ProductID    string
+	Status       rondo.Status
+	Mode         rondo.Mode
+	DefinitionID rondo.ID
+	ReasonCode   string
+	StepID       string // a live step
+	StartedFrom  time.Time
+	StartedTo    time.Time // exclusive
+}
+
+// Page asks for at most Limit rows after the row with id After (zero = from the
+// start), in the order of the list.
+type Page struct {
+	After rondo.ID
+	Limit int
+}
+
+// Definitions keeps definitions of every kind.
+type Definitions interface {
+	// CreateDefinition stores a draft, or a shipped template, with its first
+	// revision, assigning Version. It returns the stored definition.
+	CreateDefinition(ctx context.Context, d rondo.Definition, rev rondo.DefinitionRevision) (rondo.Definition, error)
+	// ChangeDefinition locks one definition, calls change with it, and stores what
+	// change returns with Revision raised. When the new status is active and the
+	// kind is case, the definition that was active for the same (org, product) is
+	// archived in the same transaction, with a revision of its own. Snapshot, if
+	// not nil, is stored under the definition's SnapshotHash. Templates have org "".
+	ChangeDefinition(ctx context.Context, org string, id rondo.ID, change func(rondo.Definition) (DefinitionChange, error)) (rondo.Definition, error)
+	// Definition returns one of org, or a template, or CodeNotFound.
+	Definition(ctx context.Context, org string, id rondo.ID) (rondo.Definition, error)
+	// DefinitionList lists newest first.
+	DefinitionList(ctx context.Context, filter DefinitionFilter, page Page) ([]rondo.Definition, error)
+	// Revisions lists oldest first.
+	Revisions(ctx context.Context, org string, definition rondo.ID) ([]rondo.DefinitionRevision, error)
+	// Snapshot returns the canonical frozen form, or CodeNotFound.
+	Snapshot(ctx context.Context, hash string) ([]byte, error)
+}
+
+// DefinitionChange is what a change makes of a definition.
+type DefinitionChange struct {
+	Definition rondo.Definition
+	Revision   rondo.DefinitionRevision
+	Snapshot   []byte // canonical; nil = none to store
+}
+
+// DefinitionFilter narrows a list; zero fields do not filter.
+type DefinitionFilter struct {
+	OrgID     string
+	Templates bool // shipped templates instead of an org's definitions
+	ProductID string
+	Kind      rondo.DefinitionKind
+	Status    rondo.DefinitionStatus
+	Name      string
+}
+
+// Catalogue keeps reason codes and custom step kinds.
+type Catalogue interface {
+	// ReasonCodes returns the codes an org can use: its own rows, and system rows
+	// that none of them shadows. org "" returns the system rows.
+	ReasonCodes(ctx context.Context, org string) ([]rondo.ReasonCode, error)
+	// PutReasonCode inserts or replaces the row of (org, scope, code).
+	PutReasonCode(ctx context.Context, code rondo.ReasonCode) error
+	// StepKinds returns the newest active version of every custom kind of an org.
+	StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error)
+	// PutStepKind stores the next version of a kind and returns it.
+	PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.StepKind, error)
+}
+
+// System is the life of the database itself.
+type System interface {
+	// Migrate brings the schema up to date. It is safe to run from several
+	// replicas at once and to run again.
+	Migrate(ctx context.Context) error
+	// Check reports whether the database can be used and its schema is current.
+	Check(ctx context.Context) error
+	// Launched returns when this database was first launched, storing now the
+	// first time it is asked.
+	Launched(ctx context.Context, now time.Time) (time.Time, error)
+	Close() error
+}
