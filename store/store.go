@@ -17,6 +17,13 @@
 //  4. Strings compare bytewise; times keep microseconds, in UTC; an empty string
 //     is a value and not NULL.
 //  5. Every read and write carries the org: an id of another org is not found.
+//  6. Lists are ordered by id, so "newest first" is descending and "oldest
+//     first" ascending id: ids are UUIDv7. A page cursor is the id of the last
+//     row seen, and rows that arrive meanwhile never shift a page. Strings used
+//     as an order (streams, codes, names) sort bytewise.
+//  7. JSON comes back with the same meaning, number by number as it was
+//     written. Envelopes, snapshots and dead letters come back byte by byte.
+//  8. What the data model forbids fails with a *rondo.Error of CodeConflict.
 package store
 
 import (
@@ -78,7 +85,7 @@ type Loaded struct {
 
 // CaseState is what is stored about one case.
 type CaseState struct {
-	Instance *rondo.Instance     // the newest instance, nil = none ever
+	Instance *rondo.Instance     // the non-cancelled instance, else the one with the highest id; nil = none ever
 	Parked   []rondo.EventRecord // outcome parked, oldest first
 }
 
@@ -94,12 +101,16 @@ type ActiveDefinition struct {
 	SnapshotHash string
 }
 
-// Write is everything one batch makes durable.
+// Write is everything one batch makes durable. Replaced instances are written
+// before new ones, so that one Write can cancel a case's instance and start
+// another; Events before Rejudged and Duplicates, which may name rows of the
+// same Write. Rejudged and Duplicates of rows that are not there are a defect of
+// the caller; a driver may refuse or ignore them.
 type Write struct {
-	Instances     []InstanceWrite
+	Instances     []InstanceWrite // each instance at most once
 	Steps         []rondo.Step
 	Events        []rondo.EventRecord // new ledger rows
-	Rejudged      []rondo.EventRecord // rows whose outcome, instance, processed and error change
+	Rejudged      []rondo.EventRecord // rows whose outcome, instance, processed and error change, in order; nothing else of them does
 	Duplicates    []rondo.EventKey    // rows whose duplicates count rises, once per mention
 	Outbox        []rondo.Outgoing    // Seq is assigned by the driver
 	Interventions []rondo.Intervention
@@ -119,7 +130,8 @@ type InstanceWrite struct {
 }
 
 // Committed is what the driver assigned. It has one Seq per Write.Outbox entry,
-// in the same order.
+// in the same order; 0 for a relayed event that went nowhere because the store
+// is embedded and no group listens to its stream.
 type Committed struct {
 	Seqs []int64
 }
@@ -144,39 +156,47 @@ type Timers interface {
 // Outbox holds events for an external bus until they are published. A store
 // opened for the embedded bus writes Write.Outbox to its Log instead.
 type Outbox interface {
-	// ClaimUnsent returns rows in Seq order that no one claimed, created at or
-	// before olderThan, and claims them until now+lease.
+	// ClaimUnsent returns rows in Seq order that no one claimed, or whose claim
+	// ended at or before now, created at or before olderThan, at most limit, and
+	// claims them until now+lease.
 	ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error)
-	// MarkSent removes published rows.
+	// MarkSent removes published rows. Rows that are gone already are fine.
 	MarkSent(ctx context.Context, seqs []int64) error
-	// Backlog counts unsent rows and tells the age of the oldest.
+	// Backlog counts unsent rows, claimed or not, and tells when the oldest was
+	// created; zero = there is none.
 	Backlog(ctx context.Context) (count int, oldest time.Time, err error)
 }
 
 // Log is the embedded bus's own storage: entries numbered 1, 2, 3 … without
 // gaps in commit order across all streams (the driver serialises numbering
-// until commit), and the positions of consumer groups.
+// until commit), and the positions of consumer groups. A relayed event
+// (rondo.Outgoing.Relayed) is logged only while some group is registered on its
+// stream; every other event always is.
 type Log interface {
 	// LogJoin registers a group on streams, at position 0. Known pairs stay as
-	// they are. Inbound events of those types that are still in the ledger and
-	// were not copied to the log because nobody listened are copied now.
+	// they are. When a stream gets its first group, the ledger's events of that
+	// type were not copied to the log because nobody listened: they are now,
+	// oldest first, as relayed entries created when they were received.
 	LogJoin(ctx context.Context, group string, streams []string) error
 	// LogLease makes owner the reader of the group until now+ttl when it is free,
-	// expired or already the owner's; the fence rises whenever the owner changes.
+	// expired (its end is at or before now) or already the owner's; the fence
+	// rises whenever the owner changes.
 	LogLease(ctx context.Context, group, owner string, now time.Time, ttl time.Duration) (fence int64, ok bool, err error)
 	// LogRelease gives the lease back, when it is still owner's.
 	LogRelease(ctx context.Context, group, owner string) error
-	// LogGroup returns the stored positions of a group, by stream.
+	// LogGroup returns the stored positions of a group, by stream, each with the
+	// fence of the group's newest lease.
 	LogGroup(ctx context.Context, group string) ([]GroupState, error)
 	// LogRead returns entries of the streams with Seq > after, by Seq, at most limit.
 	LogRead(ctx context.Context, streams []string, after int64, limit int) ([]rondo.Outgoing, error)
-	// LogHead returns the highest committed Seq.
+	// LogHead returns the highest committed Seq, also when it was trimmed.
 	LogHead(ctx context.Context) (int64, error)
-	// LogAck stores positions. A state whose Fence is lower than the group's is
-	// ignored.
+	// LogAck stores positions. A state whose Fence is lower than the group's, or
+	// whose group never joined its stream, is ignored.
 	LogAck(ctx context.Context, states []GroupState) error
 	// LogTrim removes entries created before the time that every group on their
-	// stream has acked, and returns how many.
+	// stream has acked (a stream without groups has nobody to wait for), and
+	// returns how many.
 	LogTrim(ctx context.Context, before time.Time) (int64, error)
 }
 
@@ -196,9 +216,10 @@ type Ledger interface {
 	Instance(ctx context.Context, org string, id rondo.ID) (*rondo.Instance, error)
 	// Instances lists newest first.
 	Instances(ctx context.Context, filter InstanceFilter, page Page) ([]*rondo.Instance, error)
-	// Steps returns the finished attempts of an instance by Seq.
+	// Steps returns the finished attempts of an instance by Seq; none for an
+	// instance that is not there, as every list.
 	Steps(ctx context.Context, org string, instance rondo.ID) ([]rondo.Step, error)
-	// Events returns the ledger rows of an instance, oldest first.
+	// Events returns the ledger rows of an instance, oldest first, by row id.
 	Events(ctx context.Context, org string, instance rondo.ID, page Page) ([]rondo.EventRecord, error)
 	// Event returns one row by event id, or CodeNotFound.
 	Event(ctx context.Context, org string, eventID rondo.ID) (*rondo.EventRecord, error)
@@ -223,7 +244,7 @@ type InstanceFilter struct {
 }
 
 // Page asks for at most Limit rows after the row with id After (zero = from the
-// start), in the order of the list.
+// start), in the order of the list. Limit 0 asks for all.
 type Page struct {
 	After rondo.ID
 	Limit int
@@ -232,17 +253,24 @@ type Page struct {
 // Definitions keeps definitions of every kind.
 type Definitions interface {
 	// CreateDefinition stores a draft, or a shipped template, with its first
-	// revision, assigning Version. It returns the stored definition.
+	// revision, assigning Version and Revision 1. Version is one more than the
+	// highest ever given in the definition's line: (org, product) for cases,
+	// (org, name) for the other kinds, (kind, name) for templates. It returns the
+	// stored definition.
 	CreateDefinition(ctx context.Context, d rondo.Definition, rev rondo.DefinitionRevision) (rondo.Definition, error)
 	// ChangeDefinition locks one definition, calls change with it, and stores what
 	// change returns with Revision raised. When the new status is active and the
 	// kind is case, the definition that was active for the same (org, product) is
 	// archived in the same transaction, with a revision of its own. Snapshot, if
-	// not nil, is stored under the definition's SnapshotHash. Templates have org "".
+	// not nil, is stored under the definition's SnapshotHash, once. A change of
+	// product or name that moves the definition to another line gives it the next
+	// Version there. Templates have org "", and any number may be active. An error
+	// from change writes nothing; change may be called again.
 	ChangeDefinition(ctx context.Context, org string, id rondo.ID, change func(rondo.Definition) (DefinitionChange, error)) (rondo.Definition, error)
 	// Definition returns one of org, or a template, or CodeNotFound.
 	Definition(ctx context.Context, org string, id rondo.ID) (rondo.Definition, error)
-	// DefinitionList lists newest first.
+	// DefinitionList lists newest first; OrgID "" without Templates lists the
+	// definitions of every org.
 	DefinitionList(ctx context.Context, filter DefinitionFilter, page Page) ([]rondo.Definition, error)
 	// Revisions lists oldest first.
 	Revisions(ctx context.Context, org string, definition rondo.ID) ([]rondo.DefinitionRevision, error)
@@ -270,13 +298,16 @@ type DefinitionFilter struct {
 // Catalogue keeps reason codes and custom step kinds.
 type Catalogue interface {
 	// ReasonCodes returns the codes an org can use: its own rows, and system rows
-	// that none of them shadows. org "" returns the system rows.
+	// that none of them shadows, active or not, by scope and code. org "" returns
+	// the system rows.
 	ReasonCodes(ctx context.Context, org string) ([]rondo.ReasonCode, error)
-	// PutReasonCode inserts or replaces the row of (org, scope, code).
+	// PutReasonCode inserts the row of (org, scope, code), or replaces all of it
+	// but its ID.
 	PutReasonCode(ctx context.Context, code rondo.ReasonCode) error
-	// StepKinds returns the newest active version of every custom kind of an org.
+	// StepKinds returns the newest active version of every custom kind of an org,
+	// by name.
 	StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error)
-	// PutStepKind stores the next version of a kind and returns it.
+	// PutStepKind stores the next version of (org, name), from 1, and returns it.
 	PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.StepKind, error)
 }
 
