@@ -276,6 +276,9 @@ type Definitions interface {
 	Revisions(ctx context.Context, org string, definition rondo.ID) ([]rondo.DefinitionRevision, error)
 	// Snapshot returns the canonical frozen form, or CodeNotFound.
 	Snapshot(ctx context.Context, hash string) ([]byte, error)
+	// SnapshotHashes returns the hash of every stored snapshot: what the engine
+	// must know to listen to every event type in use.
+	SnapshotHashes(ctx context.Context) ([]string, error)
 }
 
 // DefinitionChange is what a change makes of a definition.

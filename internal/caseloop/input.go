@@ -1,0 +1,66 @@
+// Package caseloop is the engine loop of cases: gather → load → decide → commit
+// → publish, ack and answer.
+//
+// Its unit of work is a batch. Processor.Apply takes the inputs of many cases,
+// loads and locks them in one transaction, asks the pure machine (internal/flow)
+// what each input means, and commits all of it at once; nothing leaves before
+// that commit. Everything else here feeds Apply (queue, timers, inbound) or lets
+// its effects out (relay). The pieces that touch ports are plain synchronous
+// methods, driven by goroutines in production (Loop) and by a seeded scheduler
+// in the simulation.
+//
+// It imports the core and the ports, never a driver.
+package caseloop
+
+import (
+	"encoding/json"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/flow"
+)
+
+// Input is one thing to apply to one case. Exactly one of Event, Command and
+// Timer is set. An input that carries only dead letters has none of them.
+type Input struct {
+	Key     rondo.CaseKey
+	Event   *Event
+	Command *Command
+	Timer   bool
+
+	// Done is called once, after the commit that applied the input or after it
+	// was given up. It must not block. Nil when nobody waits.
+	Done func(Result)
+}
+
+// Event is an inbound event.
+type Event struct {
+	Envelope *event.Envelope
+	Raw      json.RawMessage // as it arrived
+	Relay    bool            // not from the bus: pass it on to its stream
+	Replay   bool            // judge a ledger row again that was unmatched
+}
+
+// Command is an intervention on one instance.
+type Command struct {
+	InstanceID rondo.ID
+	Command    flow.Command
+}
+
+// Result is what became of an input.
+type Result struct {
+	Outcome   rondo.Outcome   // events: the verdict, of the first delivery when Duplicate
+	Duplicate bool            // events: the event id was known already
+	Instance  *rondo.Instance // the instance after the input; nil when the case has none
+	Err       error           // refused, or not committed
+}
+
+func (in *Input) finish(r Result) {
+	if in.Done != nil {
+		in.Done(r)
+	}
+}
+
+func (in *Input) eventKey() rondo.EventKey {
+	return rondo.EventKey{OrgID: in.Key.OrgID, EventID: in.Event.Envelope.EventID}
+}

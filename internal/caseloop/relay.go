@@ -1,0 +1,221 @@
+package caseloop
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Relay sends committed events to an external bus. Normally an event is
+// published from memory right after its commit; the outbox row behind it is the
+// promise that it is sent even if this process dies in between. Events are sent
+// in commit order; a failed send is repeated before anything newer goes out.
+//
+// When the bus is away so long that the memory is full, the relay forgets what
+// it holds, works through the outbox instead, and returns to memory once the
+// outbox is empty.
+type Relay struct {
+	Bus    bus.Publisher
+	Outbox store.Outbox
+	Now    func() time.Time
+	// Grace is how old an outbox row must be before a sweep takes it: younger
+	// ones are on their way from the memory of the process that wrote them.
+	Grace time.Duration
+	// Lease is how long a swept row is kept from other replicas.
+	Lease time.Duration
+	// Limit bounds the events held in memory.
+	Limit int
+
+	mu      sync.Mutex
+	waiting []rondo.Outgoing
+	behind  bool    // memory overflowed: the outbox leads
+	sent    []int64 // published, row not removed yet
+	wake    chan struct{}
+}
+
+// sweepBatch is how many outbox rows one claim takes.
+const sweepBatch = 500
+
+// NewRelay returns a relay with defaults: 5 s grace, 30 s lease, 20,000 events.
+func NewRelay(publisher bus.Publisher, outbox store.Outbox, now func() time.Time) *Relay {
+	return &Relay{
+		Bus: publisher, Outbox: outbox, Now: now,
+		Grace: 5 * time.Second, Lease: 30 * time.Second, Limit: 20_000,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// Release takes the events of a commit, in order. It never blocks.
+func (r *Relay) Release(committed []rondo.Outgoing) {
+	r.mu.Lock()
+	switch {
+	case r.behind:
+	case len(r.waiting)+len(committed) > r.Limit:
+		r.behind, r.waiting = true, nil
+	default:
+		r.waiting = append(r.waiting, committed...)
+	}
+	r.mu.Unlock()
+	signal(r.wake)
+}
+
+// Flush publishes what is waiting. On error everything stays where it was.
+func (r *Relay) Flush(ctx context.Context) error {
+	r.mu.Lock()
+	behind, batch := r.behind, r.waiting
+	r.mu.Unlock()
+	if behind {
+		return r.catchUp(ctx)
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	if err := r.Bus.Publish(ctx, messages(batch)); err != nil {
+		return rondo.Op("publish", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.behind {
+		r.waiting = r.waiting[len(batch):]
+		if len(r.waiting) == 0 {
+			r.waiting = nil
+		}
+	}
+	for i := range batch {
+		r.sent = append(r.sent, batch[i].Seq)
+	}
+	return nil
+}
+
+// catchUp sends the whole outbox in order and then lets memory lead again. The
+// flag falls before the last look at the outbox, so that whatever is committed
+// meanwhile is either seen by that look or waits in memory behind it.
+func (r *Relay) catchUp(ctx context.Context) error {
+	for {
+		n, err := r.sweep(ctx, r.Now().Add(time.Hour))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		r.mu.Lock()
+		first := r.behind
+		r.behind = false
+		r.mu.Unlock()
+		if !first {
+			return nil
+		}
+	}
+}
+
+// Sweep sends outbox rows that are older than Grace: those of a replica that
+// died between commit and publish. It returns how many it sent.
+func (r *Relay) Sweep(ctx context.Context) (int, error) {
+	total := 0
+	for {
+		n, err := r.sweep(ctx, r.Now().Add(-r.Grace))
+		total += n
+		if err != nil || n < sweepBatch {
+			return total, err
+		}
+	}
+}
+
+func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
+	rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, sweepBatch)
+	if err != nil {
+		return 0, rondo.Op("claim unsent events", err)
+	}
+	rows = r.unsent(rows)
+	if len(rows) == 0 {
+		return 0, nil
+	}
+	if err := r.Bus.Publish(ctx, messages(rows)); err != nil {
+		return 0, rondo.Op("publish", err)
+	}
+	seqs := make([]int64, len(rows))
+	for i := range rows {
+		seqs[i] = rows[i].Seq
+	}
+	if err := r.Outbox.MarkSent(ctx, seqs); err != nil {
+		return 0, rondo.Op("mark events sent", err)
+	}
+	return len(rows), nil
+}
+
+// unsent leaves out rows that this relay has published already and only not
+// removed yet.
+func (r *Relay) unsent(rows []rondo.Outgoing) []rondo.Outgoing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.sent) == 0 || len(rows) == 0 {
+		return rows
+	}
+	published := make(map[int64]bool, len(r.sent))
+	for _, seq := range r.sent {
+		published[seq] = true
+	}
+	kept := rows[:0]
+	for _, row := range rows {
+		if !published[row.Seq] {
+			kept = append(kept, row)
+		}
+	}
+	return kept
+}
+
+// TakeSent hands out the published rows for removal by a commit that happens
+// anyway.
+func (r *Relay) TakeSent() []int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sent := r.sent
+	r.sent = nil
+	return sent
+}
+
+// RestoreSent takes them back when that commit did not happen.
+func (r *Relay) RestoreSent(sent []int64) {
+	if len(sent) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sent = append(sent, r.sent...)
+}
+
+// FlushSent removes published rows that no commit has taken along.
+func (r *Relay) FlushSent(ctx context.Context) error {
+	sent := r.TakeSent()
+	if len(sent) == 0 {
+		return nil
+	}
+	if err := r.Outbox.MarkSent(ctx, sent); err != nil {
+		r.RestoreSent(sent)
+		return rondo.Op("mark events sent", err)
+	}
+	return nil
+}
+
+// Wake is signalled when there is something to flush.
+func (r *Relay) Wake() <-chan struct{} { return r.wake }
+
+// Waiting tells how many events are held in memory.
+func (r *Relay) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting)
+}
+
+func messages(rows []rondo.Outgoing) []bus.Message {
+	out := make([]bus.Message, len(rows))
+	for i, row := range rows {
+		out[i] = bus.Message{Stream: row.Stream, EventID: row.EventID, Envelope: row.Envelope, Relayed: row.Relayed}
+	}
+	return out
+}
