@@ -1,0 +1,86 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/rondo-engine/rondo"
+)
+
+type reasonKey struct{ org, scope, code string }
+
+type kindKey struct{ org, name string }
+
+// ReasonCodes implements store.Catalogue.
+func (s *Store) ReasonCodes(ctx context.Context, org string) ([]rondo.ReasonCode, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var codes []rondo.ReasonCode
+	for key, code := range s.reasonCodes {
+		_, shadowed := s.reasonCodes[reasonKey{org, key.scope, key.code}]
+		if key.org == org || key.org == "" && !shadowed {
+			code.ApplicableStepKinds = slices.Clone(code.ApplicableStepKinds)
+			codes = append(codes, code)
+		}
+	}
+	slices.SortFunc(codes, func(a, b rondo.ReasonCode) int {
+		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Code, b.Code))
+	})
+	return codes, nil
+}
+
+// PutReasonCode implements store.Catalogue.
+func (s *Store) PutReasonCode(ctx context.Context, code rondo.ReasonCode) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := reasonKey{code.OrgID, code.Scope, code.Code}
+	if replaced, ok := s.reasonCodes[key]; ok {
+		code.ID = replaced.ID
+	}
+	code.ApplicableStepKinds = slices.Clone(code.ApplicableStepKinds)
+	s.reasonCodes[key] = code
+	return nil
+}
+
+// StepKinds implements store.Catalogue.
+func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var kinds []rondo.StepKind
+	for key, versions := range s.stepKinds {
+		if key.org != org {
+			continue
+		}
+		for _, kind := range slices.Backward(versions) {
+			if kind.Status == "active" {
+				kinds = append(kinds, kind)
+				break
+			}
+		}
+	}
+	slices.SortFunc(kinds, func(a, b rondo.StepKind) int { return cmp.Compare(a.Name, b.Name) })
+	return kinds, nil
+}
+
+// PutStepKind implements store.Catalogue.
+func (s *Store) PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.StepKind, error) {
+	if err := ctx.Err(); err != nil {
+		return rondo.StepKind{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := kindKey{kind.OrgID, kind.Name}
+	kind.Version = len(s.stepKinds[key]) + 1
+	s.stepKinds[key] = append(s.stepKinds[key], kind)
+	return kind, nil
+}

@@ -1,0 +1,51 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// ClaimDue implements store.Timers.
+func (s *Store) ClaimDue(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]rondo.CaseKey, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var due []*instanceRow
+	for _, row := range s.waking {
+		if !row.instance.WakeAt.After(now) {
+			due = append(due, row)
+		}
+	}
+	slices.SortFunc(due, func(a, b *instanceRow) int {
+		return cmp.Or(a.instance.WakeAt.Compare(b.instance.WakeAt), compareIDs(a.instance.ID, b.instance.ID))
+	})
+	due = due[:min(limit, len(due))]
+	keys := make([]rondo.CaseKey, len(due))
+	for i, row := range due {
+		keys[i] = row.instance.Key()
+		row.instance.WakeAt = stored(now.Add(lease))
+	}
+	return keys, nil
+}
+
+// NextWake implements store.Timers.
+func (s *Store) NextWake(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var next time.Time
+	for _, row := range s.waking {
+		if at := row.instance.WakeAt; next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next, nil
+}
