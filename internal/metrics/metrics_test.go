@@ -1,0 +1,160 @@
+package metrics_test
+
+import (
+	"io"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/metrics"
+)
+
+func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
+	t.Parallel()
+	instance := &rondo.Instance{OrgID: "org-1", ProductID: "derm", DefinitionID: rondo.ID{0: 1}, Mode: rondo.ModeActive}
+	tests := map[string]struct {
+		do   func(*metrics.Metrics)
+		want []string
+	}{
+		"started": {
+			func(m *metrics.Metrics) { m.InstanceStarted(instance); m.InstanceStarted(instance) },
+			[]string{`workflow_instance_started_total{definition="01000000-0000-0000-0000-000000000000",mode="active",org="org-1",product="derm"} 2`},
+		},
+		"ended": {
+			func(m *metrics.Metrics) { m.InstanceEnded("org-1", metrics.EndedSuperseded) },
+			[]string{`workflow_instance_completed_total{org="org-1",terminal_state="superseded"} 1`},
+		},
+		"halted": {
+			func(m *metrics.Metrics) { m.Halted("step_timeout") },
+			[]string{`workflow_halt_total{reason_code="step_timeout"} 1`},
+		},
+		"step": {
+			func(m *metrics.Metrics) { m.StepEnded("run_ai_review", 0.2) },
+			[]string{
+				`workflow_step_duration_seconds_bucket{kind="run_ai_review",le="0.1"} 0`,
+				`workflow_step_duration_seconds_bucket{kind="run_ai_review",le="0.5"} 1`,
+				`workflow_step_duration_seconds_sum{kind="run_ai_review"} 0.2`,
+			},
+		},
+		"intervention": {
+			func(m *metrics.Metrics) { m.Intervened("resume") },
+			[]string{`workflow_intervention_total{action="resume"} 1`},
+		},
+		"event": {
+			func(m *metrics.Metrics) { m.EventJudged(rondo.OutcomeStale) },
+			[]string{`workflow_event_total{outcome="stale"} 1`},
+		},
+		"commit": {
+			func(m *metrics.Metrics) { m.Commit(32, 0.004) },
+			[]string{
+				`rondo_commit_batch_inputs_bucket{le="16"} 0`,
+				`rondo_commit_batch_inputs_bucket{le="32"} 1`,
+				`rondo_commit_duration_seconds_count 1`,
+			},
+		},
+		"dead letters and parked": {
+			func(m *metrics.Metrics) { m.DeadLettered(3); m.DeadLettered(0); m.Parked(2) },
+			[]string{`rondo_dead_letters_total 3`, `rondo_parked_events_total 2`},
+		},
+		"gauges": {
+			func(m *metrics.Metrics) { m.SetOutbox(7, 1.5); m.SetTimerLag(-2); m.SetBusLag("case.created", 9) },
+			[]string{`rondo_outbox_backlog 7`, `rondo_outbox_age_seconds 1.5`, `rondo_timer_lag_seconds 0`, `rondo_bus_lag{stream="case.created"} 9`},
+		},
+		"http": {
+			func(m *metrics.Metrics) { m.HTTP("GET", "/workflow-instances/{id}", 404, 0.001) },
+			[]string{
+				`rondo_http_requests_total{method="GET",route="/workflow-instances/{id}",status="404"} 1`,
+				`rondo_http_request_duration_seconds_count{route="/workflow-instances/{id}"} 1`,
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := metrics.New(metrics.Options{})
+			test.do(m)
+			page := scrape(t, m)
+			for _, line := range test.want {
+				if !strings.Contains(page, line+"\n") {
+					t.Errorf("no line %q in\n%s", line, page)
+				}
+			}
+		})
+	}
+}
+
+func TestTenantLabelsCanBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	m := metrics.New(metrics.Options{NoTenantLabels: true})
+	m.InstanceStarted(&rondo.Instance{OrgID: "org-1", ProductID: "derm", DefinitionID: rondo.ID{0: 1}, Mode: rondo.ModeActive})
+	m.InstanceStarted(&rondo.Instance{OrgID: "org-2", ProductID: "onco", DefinitionID: rondo.ID{0: 2}, Mode: rondo.ModeActive})
+	m.InstanceEnded("org-1", metrics.EndedCompleted)
+	page := scrape(t, m)
+	if want := `workflow_instance_started_total{definition="",mode="active",org="",product=""} 2`; !strings.Contains(page, want) {
+		t.Errorf("the two orgs should share one series %q:\n%s", want, page)
+	}
+	for _, secret := range []string{"org-1", "org-2", "derm", "onco"} {
+		if strings.Contains(page, secret) {
+			t.Errorf("%q is still shown", secret)
+		}
+	}
+}
+
+func TestNilMetricsCountNothingAndDoNotPanic(t *testing.T) {
+	t.Parallel()
+	var m *metrics.Metrics
+	m.InstanceStarted(&rondo.Instance{})
+	m.InstanceEnded("o", metrics.EndedHalted)
+	m.Halted("x")
+	m.StepEnded("k", 1)
+	m.Intervened("halt")
+	m.EventJudged(rondo.OutcomeApplied)
+	m.Commit(1, 1)
+	m.DeadLettered(1)
+	m.Parked(1)
+	m.SetOutbox(1, 1)
+	m.SetTimerLag(1)
+	m.SetBusLag("s", 1)
+	m.HTTP("GET", "/", 200, 1)
+	if m.Handler() == nil || m.Registry() == nil {
+		t.Error("a nil Metrics still has a handler and a registry")
+	}
+}
+
+func TestLabelsThatAreNotUTF8AreMendedInsteadOfPanicking(t *testing.T) {
+	t.Parallel()
+	m := metrics.New(metrics.Options{})
+	m.InstanceEnded("org-\xff", metrics.EndedCompleted)
+	if page := scrape(t, m); !strings.Contains(page, `org="org-`+"\uFFFD"+`"`) {
+		t.Errorf("the odd org is missing:\n%s", page)
+	}
+}
+
+func TestTwoSetsDoNotShareCounters(t *testing.T) {
+	t.Parallel()
+	a, b := metrics.New(metrics.Options{Runtime: true}), metrics.New(metrics.Options{Runtime: true})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { a.Halted("manual_halt") })
+	}
+	wg.Wait()
+	if page := scrape(t, a); !strings.Contains(page, `workflow_halt_total{reason_code="manual_halt"} 8`) || !strings.Contains(page, "go_goroutines") {
+		t.Errorf("a should have counted 8 halts and show the runtime:\n%s", page)
+	}
+	if page := scrape(t, b); strings.Contains(page, "manual_halt") {
+		t.Error("b shows what only a counted")
+	}
+}
+
+func scrape(t *testing.T, m *metrics.Metrics) string {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	body, err := io.ReadAll(rec.Body)
+	if err != nil || rec.Code != 200 {
+		t.Fatalf("scrape: status %d, %v", rec.Code, err)
+	}
+	return string(body)
+}
