@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"context"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// TakeAcks returns the positions that changed, for the engine to store with a
+// commit that happens anyway (store.Write.Acks). To keep such commits small it
+// returns each stream at most twice per AckFlush, and nil most of the time,
+// which costs one atomic load. Give them back with ReturnAcks when the commit
+// failed. Whatever nobody takes within AckFlush is stored by the bus itself.
+func (b *Bus) TakeAcks() []store.GroupState {
+	now := b.opts.Clock()
+	if b.takeAt.Load() > now.UnixNano() {
+		return nil
+	}
+	b.takeAt.Store(never)
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var states []store.GroupState
+	for _, g := range b.groups {
+		g.mu.Lock()
+		states = g.takeDirty(states)
+		g.mu.Unlock()
+	}
+	return states
+}
+
+// ReturnAcks says that positions from TakeAcks did not become durable.
+func (b *Bus) ReturnAcks(states []store.GroupState) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, state := range states {
+		g := b.groups[state.Group]
+		if g == nil {
+			continue
+		}
+		g.mu.Lock()
+		if s := g.streams[state.Stream]; s != nil && g.held && g.fence == state.Fence {
+			g.markDirty(s, b.opts.Clock())
+		}
+		g.mu.Unlock()
+	}
+}
+
+// markDirty notes that a stream's position must be stored.
+func (g *group) markDirty(s *stream, now time.Time) {
+	if s.dirty {
+		return
+	}
+	s.dirty = true
+	if len(g.dirty) == 0 {
+		g.dirtySince = now
+		signal(g.kick) // to set its timer for the flush
+	}
+	g.dirty = append(g.dirty, s)
+	g.bus.takeAt.CompareAndSwap(never, now.Add(g.bus.opts.AckFlush/2).UnixNano())
+}
+
+func (g *group) takeDirty(states []store.GroupState) []store.GroupState {
+	for _, s := range g.dirty {
+		s.dirty = false
+		states = append(states, s.position(g.name, g.fence, g.pos))
+	}
+	g.dirty = g.dirty[:0]
+	return states
+}
+
+// flushDue stores the positions that no commit took along in time.
+func (g *group) flushDue(ctx context.Context) error {
+	now := g.bus.opts.Clock()
+	g.mu.Lock()
+	var states []store.GroupState
+	if len(g.dirty) > 0 && !now.Before(g.dirtySince.Add(g.bus.opts.AckFlush)) {
+		states = g.takeDirty(nil)
+	}
+	g.mu.Unlock()
+	if len(states) == 0 {
+		return nil
+	}
+	if err := g.bus.log.LogAck(ctx, states); err != nil {
+		g.bus.ReturnAcks(states)
+		return rondo.Op("store positions of group "+g.name, err)
+	}
+	return nil
+}
