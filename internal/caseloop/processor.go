@@ -64,14 +64,12 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 	started := p.Now()
 	committed, err := p.Store.Update(ctx, b.load(), b.decide)
 	if err == nil {
-		for i := range b.write.Outbox {
-			b.write.Outbox[i].Seq = committed.Seqs[i]
-		}
-		if len(b.write.Outbox) > 0 && p.Release != nil {
-			p.Release(b.write.Outbox)
+		outbox := numbered(b.write.Outbox, committed.Seqs)
+		if len(outbox) > 0 && p.Release != nil {
+			p.Release(outbox)
 		}
 		if p.Observe != nil {
-			p.Observe(Batch{Inputs: len(inputs), Took: p.Now().Sub(started), Decisions: b.decided, Outbox: b.write.Outbox})
+			p.Observe(Batch{Inputs: len(inputs), Took: p.Now().Sub(started), Decisions: b.decided, Outbox: outbox})
 		}
 		for i, in := range inputs {
 			in.finish(b.results[i])
@@ -93,6 +91,19 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 			in.finish(Result{Err: rondo.Op("commit", err)})
 		}
 	}
+}
+
+// numbered gives the events of a commit the numbers that the store assigned and
+// leaves out those that it did not keep (number 0: relayed events that nobody
+// listens to).
+func numbered(outbox []rondo.Outgoing, seqs []int64) []rondo.Outgoing {
+	kept := outbox[:0]
+	for i, out := range outbox {
+		if out.Seq = seqs[i]; out.Seq != 0 {
+			kept = append(kept, out)
+		}
+	}
+	return kept
 }
 
 // reconcile handles a batch whose commit may or may not have happened. Events

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+const (
+	timerTick    = 250 * time.Millisecond // how often the store is asked for due work of other replicas
+	sweepEvery   = time.Second
+	sentEvery    = 100 * time.Millisecond
+	upkeepEvery  = 10 * time.Second
+	trimEvery    = 10 * time.Minute
+	relayBackoff = 200 * time.Millisecond
+)
+
+// runTimers wakes due instances: at once when this process knows of one, and
+// every tick for what other replicas have set.
+func (e *Engine) runTimers(ctx context.Context) {
+	for ctx.Err() == nil {
+		next, _, err := e.timers.Poll(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.log.Error("looking for due timers", "error", err)
+		}
+		wait := timerTick
+		if until := next.Sub(e.now()); err == nil && !next.IsZero() && until < wait {
+			wait = max(until, time.Millisecond)
+		}
+		pause(ctx, wait, e.wakeSoon)
+	}
+}
+
+// runRelay sends committed events as they come and sweeps up what a dead replica
+// left behind.
+func (e *Engine) runRelay(ctx context.Context) {
+	lastSweep, lastSent := time.Time{}, e.now()
+	for ctx.Err() == nil {
+		wait := sentEvery
+		if err := e.relay.Flush(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("the bus does not take events; they are kept and sent again", "waiting", e.relay.Waiting(), "error", err)
+			pause(ctx, relayBackoff, nil)
+			continue
+		}
+		now := e.now()
+		if now.Sub(lastSent) >= sentEvery {
+			lastSent = now
+			if err := e.relay.FlushSent(ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("removing sent events from the outbox", "error", err)
+			}
+		}
+		if now.Sub(lastSweep) >= sweepEvery {
+			lastSweep = now
+			if n, err := e.relay.Sweep(ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("sweeping the outbox", "error", err)
+			} else if n > 0 {
+				e.log.Info("sent events that a stopped replica had committed", "events", n)
+			}
+		}
+		pause(ctx, wait, e.relay.Wake())
+	}
+}
+
+// drainRelay sends what is still waiting before the process ends.
+func (e *Engine) drainRelay(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := e.relay.Flush(ctx); err == nil {
+			break
+		}
+		pause(ctx, relayBackoff, nil)
+	}
+	if err := e.relay.FlushSent(ctx); err != nil {
+		e.log.Warn("removing sent events from the outbox", "error", err)
+	}
+}
+
+// trimmer is a bus that keeps entries until they are old and acked by everyone.
+type trimmer interface {
+	Trim(ctx context.Context, before time.Time) (int64, error)
+}
+
+// runUpkeep does what is not urgent: new event types, trimming by age.
+func (e *Engine) runUpkeep(ctx context.Context) {
+	trimmed := e.now()
+	for {
+		pause(ctx, upkeepEvery, nil)
+		if ctx.Err() != nil {
+			return
+		}
+		if err := e.refreshTypes(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("looking for new event types", "error", err)
+		}
+		if e.relay != nil {
+			if err := e.subscribe(ctx, ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("subscribing to new event types", "error", err)
+			}
+		}
+		if now := e.now(); now.Sub(trimmed) >= trimEvery {
+			trimmed = now
+			if t, ok := e.bus.(trimmer); ok {
+				if _, err := t.Trim(ctx, now.Add(-e.retention)); err != nil && ctx.Err() == nil {
+					e.log.Warn("trimming the bus", "error", err)
+				}
+			}
+		}
+	}
+}
+
+// bury stores dead letters.
+func (e *Engine) bury(ctx context.Context, letters []rondo.DeadLetter) error {
+	_, err := e.store.Update(ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
+		return &store.Write{DeadLetters: letters}, nil
+	})
+	return err
+}
+
+// pause waits for d, for a signal or for the end of ctx.
+func pause(ctx context.Context, d time.Duration, signal <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-signal:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,233 @@
+// Package engine is the embeddable orchestrator: New(Config), Start, Stop.
+//
+// An engine takes cases in by events, moves them through their definitions and
+// asks modules for work. Any number of engines may run on one database and bus;
+// all coordination is in those. Start returns when the engine is ready to work;
+// Stop drains: it takes nothing more in, commits what it has, sends what it
+// committed, acks what it applied, and returns.
+//
+// The services of an engine are methods grouped by noun: cases.go,
+// definitions.go. Every one takes the principal who asks and is bound to that
+// principal's organisation.
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/bus/embedded"
+	"github.com/rondo-engine/rondo/internal/caseloop"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Config is what an engine needs. Only Store is required.
+type Config struct {
+	// Store keeps all state. It must be migrated. Open it for the embedded bus
+	// when Bus is nil.
+	Store store.Store
+	// Bus carries events to and from modules. Default: the embedded bus, on
+	// Store's own commits.
+	Bus bus.Bus
+	// Shards is how many batches commit side by side. Default 2.
+	Shards int
+	// Batch is how many inputs one commit takes at most. Default 128.
+	Batch int
+	// Queue is how many inputs may wait per shard before callers are held back.
+	// Default 4096.
+	Queue int
+	// Retention is how long delivered events stay on the bus. Default 7 days.
+	Retention time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Log receives what operators must know; payloads are never logged. Default:
+	// discarded.
+	Log *slog.Logger
+	// Observer is told about every commit. Default: nobody.
+	Observer Observer
+}
+
+// Observer watches commits, for metrics and live views. It is called on the
+// commit path and must return quickly.
+type Observer interface {
+	Committed(Commit)
+}
+
+// Commit is what one commit did.
+type Commit struct {
+	Inputs        int
+	Took          time.Duration
+	Changes       []Change
+	Steps         []rondo.Step
+	Events        []rondo.EventRecord
+	Interventions []rondo.Intervention
+	Sent          []rondo.Outgoing
+}
+
+// Change is one instance before and after. Before is nil when it was created.
+type Change struct {
+	Before, After *rondo.Instance
+}
+
+// Engine is a running orchestrator. Make one with New.
+type Engine struct {
+	store     store.Store
+	bus       bus.Bus
+	embedded  *embedded.Bus   // nil on an external bus
+	relay     *caseloop.Relay // nil on the embedded bus
+	loop      *caseloop.Loop
+	processor *caseloop.Processor
+	timers    *caseloop.Timers
+	snapshots *caseloop.Snapshots
+	ids       *rondo.IDs
+	now       func() time.Time
+	log       *slog.Logger
+	retention time.Duration
+	observer  Observer
+
+	types   inboundTypes
+	inbound inboundSet
+
+	intake   context.CancelFunc // ends what feeds the loop
+	outflow  context.CancelFunc // ends what sends its effects
+	feeders  sync.WaitGroup
+	senders  sync.WaitGroup
+	wakeSoon chan struct{}
+}
+
+// New wires an engine. It does no I/O.
+func New(cfg Config) (*Engine, error) {
+	if cfg.Store == nil {
+		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: "new engine", Message: "Config.Store is missing"}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Retention <= 0 {
+		cfg.Retention = 7 * 24 * time.Hour
+	}
+	e := &Engine{
+		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, observer: cfg.Observer,
+		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1),
+	}
+	e.processor = &caseloop.Processor{
+		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
+	}
+	if cfg.Bus == nil {
+		e.embedded = embedded.New(cfg.Store, embedded.Options{Sink: sink{e}, Clock: cfg.Now, Log: cfg.Log})
+		e.bus = e.embedded
+		e.processor.Release = e.embedded.Committed
+		e.processor.Lazy = func() ([]int64, []store.GroupState) { return nil, e.embedded.TakeAcks() }
+		e.processor.Restore = func(_ []int64, acks []store.GroupState) { e.embedded.RestoreAcks(acks) }
+	} else {
+		e.relay = caseloop.NewRelay(cfg.Bus, cfg.Store, cfg.Now)
+		e.processor.Release = e.relay.Release
+		e.processor.Lazy = func() ([]int64, []store.GroupState) { return e.relay.TakeSent(), nil }
+		e.processor.Restore = func(sent []int64, _ []store.GroupState) { e.relay.RestoreSent(sent) }
+	}
+	e.loop = caseloop.NewLoop(e.processor, caseloop.LoopOptions{Shards: cfg.Shards, Batch: cfg.Batch, Queue: cfg.Queue})
+	e.timers = &caseloop.Timers{Store: cfg.Store, Submit: e.loop.Submit, Now: cfg.Now, Lease: 30 * time.Second}
+	return e, nil
+}
+
+// Bus is what modules in the same process publish to and subscribe on.
+func (e *Engine) Bus() bus.Bus { return e.bus }
+
+// Start begins to work and returns when the engine is ready. On error nothing
+// runs.
+func (e *Engine) Start(ctx context.Context) error {
+	launched, err := e.store.Launched(ctx, e.now().UTC().Truncate(time.Microsecond))
+	if err != nil {
+		return rondo.Op("start engine", err)
+	}
+	e.processor.Launched = launched
+	if err := e.seed(ctx); err != nil {
+		return rondo.Op("seed templates and reason codes", err)
+	}
+	if err := e.refreshTypes(ctx); err != nil {
+		return rondo.Op("start engine", err)
+	}
+	intake, stopIntake := context.WithCancel(context.Background())
+	outflow, stopOutflow := context.WithCancel(context.Background())
+	e.intake, e.outflow = stopIntake, stopOutflow
+	if e.embedded != nil {
+		if err := e.embedded.Start(ctx); err != nil {
+			stopIntake()
+			stopOutflow()
+			return rondo.Op("start embedded bus", err)
+		}
+	}
+	e.loop.Start()
+	if e.relay != nil {
+		e.senders.Go(func() { e.runRelay(outflow) })
+		if err := e.subscribe(ctx, intake); err != nil {
+			e.Stop(ctx)
+			return rondo.Op("subscribe to the bus", err)
+		}
+	}
+	e.feeders.Go(func() { e.runTimers(intake) })
+	e.feeders.Go(func() { e.runUpkeep(intake) })
+	return nil
+}
+
+// Stop drains the engine and returns when nothing of it runs any more. When ctx
+// ends first, what is left is abandoned; nothing is lost by that, it only
+// happens again after the next start.
+func (e *Engine) Stop(ctx context.Context) {
+	e.intake()
+	e.inbound.stopFetching()
+	e.feeders.Wait()
+	e.loop.Stop(ctx)
+	if e.relay != nil {
+		e.drainRelay(ctx)
+	}
+	e.inbound.drain(ctx, e.log)
+	e.outflow()
+	e.senders.Wait()
+	if e.embedded != nil {
+		if err := e.embedded.Stop(ctx); err != nil {
+			e.log.Warn("stopping the embedded bus", "error", err)
+		}
+	}
+}
+
+// committed tells the observer what a batch did and wakes the timer poller when
+// an instance wants to be woken soon.
+func (e *Engine) committed(b caseloop.Batch) {
+	commit := Commit{Inputs: b.Inputs, Took: b.Took, Sent: b.Outbox}
+	soon := e.now().Add(timerTick)
+	wake := false
+	for _, d := range b.Decisions {
+		if after := d.Decision.Instance; after != nil {
+			commit.Changes = append(commit.Changes, Change{Before: d.Before, After: after})
+			wake = wake || (!after.WakeAt.IsZero() && after.WakeAt.Before(soon))
+		}
+		if e.observer == nil {
+			continue
+		}
+		commit.Steps = append(commit.Steps, d.Decision.Steps...)
+		commit.Events = append(commit.Events, d.Decision.Rejudged...)
+		if d.Decision.Event != nil {
+			commit.Events = append(commit.Events, *d.Decision.Event)
+		}
+		if d.Decision.Intervention != nil {
+			commit.Interventions = append(commit.Interventions, *d.Decision.Intervention)
+		}
+	}
+	if wake {
+		select {
+		case e.wakeSoon <- struct{}{}:
+		default:
+		}
+	}
+	if e.observer != nil {
+		e.observer.Committed(commit)
+	}
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/caseloop"
+)
+
+// Group is the consumer group of the orchestrator.
+const Group = "orchestrator"
+
+const (
+	fetchBatch   = 256
+	retryEvery   = time.Second
+	fetchBackoff = 500 * time.Millisecond
+)
+
+// inboundTypes is the set of event types that the engine consumes: case.created,
+// and every completed and failed type of every kind in use.
+type inboundTypes struct {
+	mu     sync.RWMutex
+	known  map[string]bool
+	hashes map[string]bool // snapshots already looked at
+}
+
+func (t *inboundTypes) has(eventType string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.known[eventType]
+}
+
+func (t *inboundTypes) add(types ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known == nil {
+		t.known = map[string]bool{}
+	}
+	for _, name := range types {
+		t.known[name] = true
+	}
+}
+
+// all returns the types, sorted.
+func (t *inboundTypes) all() []string {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	types := make([]string, 0, len(t.known))
+	for name := range t.known {
+		types = append(types, name)
+	}
+	slices.Sort(types)
+	return types
+}
+
+// firstSight reports whether a snapshot was not looked at before.
+func (t *inboundTypes) firstSight(hash string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hashes == nil {
+		t.hashes = map[string]bool{}
+	}
+	seen := t.hashes[hash]
+	t.hashes[hash] = true
+	return !seen
+}
+
+// refreshTypes learns the event types of snapshots that appeared since.
+func (e *Engine) refreshTypes(ctx context.Context) error {
+	e.types.add(event.Inbound()...)
+	hashes, err := e.store.SnapshotHashes(ctx)
+	if err != nil {
+		return rondo.Op("list snapshots", err)
+	}
+	for _, hash := range hashes {
+		if !e.types.firstSight(hash) {
+			continue
+		}
+		snapshot, err := e.snapshots.Get(ctx, hash)
+		if err != nil {
+			return err
+		}
+		e.types.add(snapshot.InboundTypes()...)
+	}
+	return nil
+}
+
+// inboundSet is the engine's consumers on an external bus. New event types get a
+// consumer of their own.
+type inboundSet struct {
+	mu       sync.Mutex
+	streams  map[string]bool
+	feeds    []*caseloop.Inbound
+	fetchers sync.WaitGroup
+	stop     []context.CancelFunc
+	ackers   sync.WaitGroup
+	ackStop  []context.CancelFunc
+}
+
+// subscribe joins the streams that the engine does not listen to yet. Fetching
+// goes on until running ends.
+func (e *Engine) subscribe(ctx, running context.Context) error {
+	e.inbound.mu.Lock()
+	defer e.inbound.mu.Unlock()
+	var added []string
+	for _, stream := range e.types.all() {
+		if !e.inbound.streams[stream] {
+			added = append(added, stream)
+		}
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	consumer, err := e.bus.Subscribe(ctx, bus.Subscription{Group: Group, Streams: added})
+	if err != nil {
+		return err
+	}
+	if e.inbound.streams == nil {
+		e.inbound.streams = map[string]bool{}
+	}
+	for _, stream := range added {
+		e.inbound.streams[stream] = true
+	}
+	feed := caseloop.NewInbound(consumer, e.loop.Submit)
+	feed.Bury, feed.Now, feed.NewID, feed.Log = e.bury, e.now, e.ids.New, e.log
+	e.inbound.feeds = append(e.inbound.feeds, feed)
+	fetch, stopFetch := context.WithCancel(running)
+	acks, stopAcks := context.WithCancel(context.Background())
+	e.inbound.stop = append(e.inbound.stop, stopFetch)
+	e.inbound.ackStop = append(e.inbound.ackStop, stopAcks)
+	e.inbound.fetchers.Go(func() { e.runFetch(fetch, feed) })
+	e.inbound.fetchers.Go(func() { e.runRetry(fetch, feed) })
+	e.inbound.ackers.Go(func() { e.runAcks(acks, feed) })
+	return nil
+}
+
+func (e *Engine) runFetch(ctx context.Context, feed *caseloop.Inbound) {
+	for ctx.Err() == nil {
+		deliveries, err := feed.Consumer.Fetch(ctx, fetchBatch)
+		if err == nil {
+			err = feed.Deliver(ctx, deliveries)
+		}
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("taking events from the bus", "error", err)
+			pause(ctx, fetchBackoff, nil)
+		}
+	}
+}
+
+func (e *Engine) runRetry(ctx context.Context, feed *caseloop.Inbound) {
+	for {
+		pause(ctx, retryEvery, nil)
+		if ctx.Err() != nil {
+			return
+		}
+		if err := feed.Retry(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("applying events again", "error", err)
+		}
+	}
+}
+
+func (e *Engine) runAcks(ctx context.Context, feed *caseloop.Inbound) {
+	for ctx.Err() == nil {
+		if err := feed.Ack(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("acking events", "error", err)
+			pause(ctx, fetchBackoff, nil)
+			continue
+		}
+		select {
+		case <-feed.Wake():
+		case <-ctx.Done():
+		}
+	}
+}
+
+// stopFetching ends intake and returns when no fetcher runs.
+func (s *inboundSet) stopFetching() {
+	s.mu.Lock()
+	for _, stop := range s.stop {
+		stop()
+	}
+	s.mu.Unlock()
+	s.fetchers.Wait()
+}
+
+// drain acks what was committed and closes the consumers.
+func (s *inboundSet) drain(ctx context.Context, log *slog.Logger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stop := range s.ackStop {
+		stop()
+	}
+	s.ackers.Wait()
+	for _, feed := range s.feeds {
+		if err := errors.Join(feed.Ack(ctx), feed.Consumer.Close()); err != nil {
+			log.Warn("closing a consumer", "error", err)
+		}
+	}
+	s.feeds, s.stop, s.ackStop, s.streams = nil, nil, nil, nil
+}
+
+// sink is how the embedded bus hands events to the engine: an event is published
+// when the commit that applied it is durable.
+type sink struct{ engine *Engine }
+
+// Submit applies the messages and returns when all are committed.
+func (s sink) Submit(ctx context.Context, messages []bus.Message) error {
+	results := make(chan caseloop.Result, len(messages))
+	submitted := 0
+	var failed error
+	for _, m := range messages {
+		envelope, err := event.Parse(m.Envelope)
+		if err != nil {
+			failed = rondo.Op("publish "+m.Stream, err)
+			break
+		}
+		in := &caseloop.Input{
+			Key:   envelope.Key(),
+			Event: &caseloop.Event{Envelope: envelope, Raw: m.Envelope, Relay: true},
+			Done:  func(r caseloop.Result) { results <- r },
+		}
+		if err := s.engine.loop.Submit(ctx, in); err != nil {
+			failed = err
+			break
+		}
+		submitted++
+	}
+	for range submitted {
+		select {
+		case r := <-results:
+			failed = errors.Join(failed, r.Err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return failed
+}
