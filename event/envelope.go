@@ -3,8 +3,17 @@
 // written in Go import it; everything else reads the same contract from the
 // documents that Rondo serves.
 //
-// It imports the standard library and the root package only (the catalogue may
-// use the JSON Schema compiler), and does no I/O.
+// # Guarantees
+//
+//  1. Parse refuses whatever two readers could understand differently: duplicate
+//     members, case variants of declared members, invalid UTF-8, numbers that
+//     lose digits, trailing data.
+//  2. Parse of Encode gives the same envelope, extra members included, and
+//     Encode of that gives the same bytes.
+//  3. Errors name places and rules, never values: payloads are confidential.
+//
+// It imports the standard library, the root package and internal/canon only,
+// and does no I/O.
 package event
 
 import (

@@ -1,0 +1,262 @@
+package event
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/canon"
+)
+
+// MaxIDBytes is how long an opaque id, an event type or a traceparent may be.
+const MaxIDBytes = 128
+
+// Parse reads an envelope from the wire. It is strict about the members it
+// knows and keeps the others. An absent payload is {}; causation_id and
+// traceparent may be absent, null or empty.
+//
+// The error is a *rondo.Error that lists every problem at once, each with the
+// JSON Pointer of its place: too_large for what exceeds the size limit of one
+// event, else invalid.
+//
+// The envelope refers to parts of raw: do not change raw afterwards.
+func Parse(raw []byte) (*Envelope, error) {
+	r := reader{envelope: &Envelope{}}
+	if err := canon.Members(raw, canon.Limits{}, r.member); err != nil {
+		return nil, malformed(err)
+	}
+	r.requireAll()
+	if len(r.problems) > 0 {
+		return nil, &rondo.Error{
+			Code:    rondo.CodeInvalid,
+			Message: "the event envelope is not valid",
+			Hint:    "correct the members that are named and send the event again",
+			Fields:  r.problems,
+		}
+	}
+	if r.envelope.Payload == nil {
+		r.envelope.Payload = json.RawMessage("{}")
+	}
+	return r.envelope, nil
+}
+
+// malformed translates what the strict reader refuses.
+func malformed(err error) error {
+	refused, ok := errors.AsType[*canon.Error](err)
+	if !ok {
+		return &rondo.Error{Code: rondo.CodeInvalid, Message: "the event envelope cannot be read", Err: err}
+	}
+	code := rondo.CodeInvalid
+	if refused.TooLarge {
+		code = rondo.CodeTooLarge
+	}
+	return &rondo.Error{
+		Code:    code,
+		Message: "the event envelope cannot be read",
+		Hint:    "send one JSON object in UTF-8",
+		Fields: []rondo.FieldError{{
+			Code:    "malformed",
+			Pointer: refused.Pointer,
+			Message: fmt.Sprintf("%s (at byte %d)", refused.Message, refused.Offset),
+		}},
+	}
+}
+
+// reader fills an envelope member by member and gathers what is wrong.
+type reader struct {
+	envelope *Envelope
+	seen     uint16 // one bit per declared member
+	problems []rondo.FieldError
+}
+
+// The declared members, in the order in which they are written.
+var members = [...]string{
+	"event_id", "event_type", "schema_version", "occurred_at", "correlation_id", "causation_id",
+	"case_id", "org_id", "product_id", "payload", "traceparent",
+}
+
+// Indexes into members.
+const (
+	memberEventID = iota
+	memberEventType
+	memberSchemaVersion
+	memberOccurredAt
+	memberCorrelationID
+	memberCausationID
+	memberCaseID
+	memberOrgID
+	memberProductID
+	memberPayload
+	memberTraceparent
+)
+
+func optional(member int) bool {
+	return member == memberCausationID || member == memberPayload || member == memberTraceparent
+}
+
+func memberIndex(name []byte) int {
+	for i := range members {
+		if string(name) == members[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+func (r *reader) member(name, value []byte) {
+	index := memberIndex(name)
+	if index < 0 {
+		r.extra(string(name), value)
+		return
+	}
+	r.seen |= 1 << index
+	e := r.envelope
+	switch index {
+	case memberEventID:
+		e.EventID = r.eventID(value)
+	case memberEventType:
+		e.Type = r.eventType(value)
+	case memberSchemaVersion:
+		e.SchemaVersion = r.schemaVersion(value)
+	case memberOccurredAt:
+		e.OccurredAt = r.occurredAt(value)
+	case memberCorrelationID:
+		e.CorrelationID = r.opaque(index, value)
+	case memberCausationID:
+		e.CausationID = r.opaque(index, value)
+	case memberCaseID:
+		e.CaseID = r.opaque(index, value)
+	case memberOrgID:
+		e.OrgID = r.opaque(index, value)
+	case memberProductID:
+		e.ProductID = r.opaque(index, value)
+	case memberPayload:
+		if value[0] != '{' {
+			r.problem("type", index, "must be a JSON object; leave it out when there is nothing to say")
+			return
+		}
+		e.Payload = value
+	case memberTraceparent:
+		e.Traceparent = r.opaque(index, value)
+	}
+}
+
+// extra keeps a member that is not declared. One that differs from a declared
+// name by case only is refused: some readers would take it for the declared one.
+func (r *reader) extra(name string, value []byte) {
+	for _, declared := range members {
+		if strings.EqualFold(name, declared) {
+			r.problems = append(r.problems, rondo.FieldError{
+				Code: "name", Pointer: "/" + name, Message: "looks like a declared member: write it as " + declared,
+			})
+			return
+		}
+	}
+	if r.envelope.Extra == nil {
+		r.envelope.Extra = make(map[string]json.RawMessage)
+	}
+	r.envelope.Extra[name] = value
+}
+
+func (r *reader) requireAll() {
+	for index := range members {
+		if r.seen&(1<<index) == 0 && !optional(index) {
+			r.problem("required", index, "is missing: every envelope has it")
+		}
+	}
+}
+
+func (r *reader) problem(code string, member int, message string) {
+	r.problems = append(r.problems, rondo.FieldError{
+		Code: code, Pointer: "/" + members[member], Message: message,
+	})
+}
+
+func (r *reader) text(member int, value []byte) (string, bool) {
+	text, ok := canon.Text(value)
+	if !ok {
+		r.problem("type", member, "must be a string")
+	}
+	return text, ok
+}
+
+func (r *reader) opaque(member int, value []byte) string {
+	if optional(member) && (string(value) == "null" || string(value) == `""`) {
+		return ""
+	}
+	text, ok := r.text(member, value)
+	switch {
+	case !ok:
+	case text == "" || len(text) > MaxIDBytes:
+		r.problem("length", member, "must be 1 to 128 bytes long")
+	case strings.IndexByte(text, 0) >= 0:
+		r.problem("format", member, "must not contain the character U+0000, which not every database can keep")
+	}
+	return text
+}
+
+func (r *reader) eventID(value []byte) rondo.ID {
+	text, ok := r.text(memberEventID, value)
+	if !ok {
+		return rondo.ID{}
+	}
+	id, err := rondo.ParseID(text)
+	if err != nil || id.IsZero() {
+		r.problem("format", memberEventID, "must be a UUID of 36 characters, not all zero")
+	}
+	return id
+}
+
+func (r *reader) eventType(value []byte) string {
+	text, ok := r.text(memberEventType, value)
+	if ok && !validType(text) {
+		r.problem("format", memberEventType, "must be 1 to 128 characters: lower-case words of letters, digits and _ joined by dots, such as case.created")
+	}
+	return text
+}
+
+func validType(text string) bool {
+	if text == "" || len(text) > MaxIDBytes || text[0] < 'a' || text[0] > 'z' {
+		return false
+	}
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_':
+		case c == '.' && text[i-1] != '.' && i < len(text)-1:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (r *reader) schemaVersion(value []byte) string {
+	if string(value) == `"`+SchemaVersion+`"` {
+		return SchemaVersion
+	}
+	if text, ok := r.text(memberSchemaVersion, value); ok && text != SchemaVersion {
+		r.problem("value", memberSchemaVersion, `must be "v1", the only version this Rondo reads`)
+	}
+	return SchemaVersion
+}
+
+// occurredAt accepts RFC 3339 to the letter, as far as it stays within the
+// years that RFC 3339 can write in UTC.
+func (r *reader) occurredAt(value []byte) time.Time {
+	text, ok := r.text(memberOccurredAt, value)
+	if !ok {
+		return time.Time{}
+	}
+	var at time.Time
+	err := at.UnmarshalText([]byte(text))
+	at = at.UTC()
+	if err != nil || at.Year() < 0 || at.Year() > 9999 {
+		r.problem("format", memberOccurredAt, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
+		return time.Time{}
+	}
+	return at
+}
