@@ -20,6 +20,24 @@ func call(ctx context.Context, handler Handler, request *event.Envelope) (payloa
 	return handler(ctx, request)
 }
 
+// maxPayload is the largest answer that is sent: an envelope around it must stay
+// below what Rondo takes in.
+const maxPayload = 200 << 10
+
+// object encodes a payload and refuses what could never be applied.
+func object(payload any) ([]byte, error) {
+	body, err := json.Marshal(payload)
+	switch {
+	case err != nil:
+		return nil, &Failure{Message: "the module's answer does not encode: " + err.Error()}
+	case len(body) == 0 || body[0] != '{':
+		return nil, &Failure{Message: "the module's answer is not a JSON object"}
+	case len(body) > maxPayload:
+		return nil, &Failure{Message: fmt.Sprintf("the module's answer has %d bytes, more than %d", len(body), maxPayload)}
+	}
+	return body, nil
+}
+
 // failure is the payload of a failed event.
 func failure(err error) []byte {
 	f, ok := errors.AsType[*Failure](err)

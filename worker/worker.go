@@ -17,7 +17,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"strings"
 	"sync"
@@ -219,7 +218,7 @@ func (w *Worker) handle(d bus.Delivery, request *event.Envelope, handler Handler
 		return answer{delivery: d, message: stored}
 	}
 	payload, err := call(ctx, handler, request)
-	message := w.reply(request, payload, err)
+	message := Reply(request, payload, err, w.cfg.Now())
 	if err := w.cfg.Outcomes.Put(ctx, request.CorrelationID, message.Envelope); err != nil {
 		w.cfg.Log.Warn("remembering an answer", "group", w.cfg.Group, "correlation_id", request.CorrelationID, "error", err)
 	}
@@ -242,13 +241,14 @@ func (w *Worker) recall(ctx context.Context, request *event.Envelope) (bus.Messa
 	return bus.Message{Stream: stored.Type, EventID: stored.EventID, Envelope: raw}, true
 }
 
-// reply builds the completed or failed event of a request.
-func (w *Worker) reply(request *event.Envelope, payload any, err error) bus.Message {
+// Reply builds the completed or failed event of a request: what a handler
+// returned becomes its payload. The event id derives from the request's.
+func Reply(request *event.Envelope, payload any, err error, now time.Time) bus.Message {
 	prefix := strings.TrimSuffix(request.Type, ".requested")
 	suffix := ".completed"
 	var body []byte
 	if err == nil {
-		body, err = json.Marshal(payload)
+		body, err = object(payload)
 	}
 	if err != nil {
 		suffix = ".failed"
@@ -256,7 +256,7 @@ func (w *Worker) reply(request *event.Envelope, payload any, err error) bus.Mess
 	}
 	reply := event.Envelope{
 		EventID: event.DerivedID(request.EventID, prefix+suffix), Type: prefix + suffix, SchemaVersion: event.SchemaVersion,
-		OccurredAt: w.cfg.Now().UTC().Truncate(time.Microsecond), CorrelationID: request.CorrelationID,
+		OccurredAt: now.UTC().Truncate(time.Microsecond), CorrelationID: request.CorrelationID,
 		CausationID: request.EventID.String(), CaseID: request.CaseID, OrgID: request.OrgID, ProductID: request.ProductID,
 		Payload: body, Traceparent: request.Traceparent,
 	}
