@@ -2,28 +2,26 @@
 // comments, YAML), every rule that holds at publish time, and the frozen,
 // compiled snapshot that drives instances.
 //
+// The way of a definition: ParseDraft reads what a person wrote, Validate says
+// everything that is wrong with it, Freeze copies it together with the contract
+// of every kind it uses into one canonical document with a hash, and Compile
+// turns that document into a Snapshot. What Validate calls valid, Freeze and
+// Compile accept.
+//
 // It is pure: no I/O, clock or randomness. What it needs from outside (the
 // reason codes and step kinds an organisation can use) comes in as arguments.
+// It imports the root package, internal/cond, internal/canon, and the JSON
+// Schema and YAML libraries.
 package definition
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/cond"
-)
-
-// Behaviour is what the engine does for a step; a kind is a contract over one.
-type Behaviour string
-
-// The behaviours the engine knows.
-const (
-	BehaviourRequest   Behaviour = "request"   // emit requested, await completed or failed
-	BehaviourCondition Behaviour = "condition" // evaluate, follow on_true or on_false
-	BehaviourEmit      Behaviour = "emit"      // emit and go on at once
-	BehaviourFinal     Behaviour = "final"     // emit the final event, then TERMINAL
-	BehaviourHalt      Behaviour = "halt"      // stop with a reason code
 )
 
 // Reserved transition targets.
@@ -32,48 +30,19 @@ const (
 	Join     = "JOIN"     // end of a parallel branch
 )
 
-// Contract says what a kind is, in data. Contracts are compiled once per
-// snapshot.
-type Contract struct {
-	Behaviour       Behaviour
-	ParamsSchema    json.RawMessage
-	Requested       string // event types; "" = none
-	Completed       string
-	Failed          string
-	Request         map[string]Selector // payload member → where it comes from
-	OutputSchema    *Schema             // nil = any object
-	Outcomes        []OutcomeRule       // first match wins; none = contract_violation
-	Mandatory       []string            // outcomes that transitions must name
-	Optional        []string            // outcomes that transitions may name
-	FailureHaltCode string
-	ClientModule    string
-	ClientEndpoint  string
-}
+// Retry backoffs.
+const (
+	BackoffExponential = "exponential" // base·2^(n−1)
+	BackoffLinear      = "linear"      // base·n
+	BackoffFixed       = "fixed"       // base
+)
 
-// OutcomeRule maps an output to an outcome. When has the root `output`; nil
-// always matches.
-type OutcomeRule struct {
-	When    *cond.Expr
-	Outcome string
-}
-
-// Selector says where one member of a request payload comes from. Exactly one
-// field is set.
-type Selector struct {
-	Param    string          `json:"param,omitempty"`
-	Context  string          `json:"context,omitempty"` // dotted path
-	Const    json.RawMessage `json:"const,omitempty"`
-	Merge    []Selector      `json:"merge,omitempty"` // objects, shallow, later wins
-	Pick     *Pick           `json:"pick,omitempty"`
-	Images   bool            `json:"images,omitempty"`           // the images given to AI, as cases.md section 3 says
-	Context_ bool            `json:"context_snapshot,omitempty"` // the whole context
-}
-
-// Pick keeps the named keys of an object.
-type Pick struct {
-	From Selector `json:"from"`
-	Keys []string `json:"keys"`
-}
+// Defaults of a definition that does not say.
+const (
+	DefaultWorkflowTimeout = 30 * 24 * time.Hour
+	DefaultRetryBase       = 5 * time.Second
+	DefaultRetryCap        = 5 * time.Minute
+)
 
 // Step is one compiled step of a snapshot.
 type Step struct {
@@ -81,11 +50,11 @@ type Step struct {
 	Kind           string
 	Contract       *Contract
 	Params         map[string]json.RawMessage
-	Expr           *cond.Expr // condition only
-	Transitions    map[string]string
-	Timeout        time.Duration // 0 = none
+	Expr           *cond.Expr        // behaviour condition only
+	Transitions    map[string]string // outcome → step id, Terminal or Join
+	Timeout        time.Duration     // 0 = none
 	MaxRetries     int
-	Backoff        string // exponential, linear, fixed
+	Backoff        string // one of the Backoff words, never empty
 	RetryBase      time.Duration
 	RetryCap       time.Duration
 	RetryJitter    bool
@@ -93,14 +62,39 @@ type Step struct {
 }
 
 // Snapshot is a frozen definition with the resolved contract of every kind it
-// uses, compiled. It is immutable and safe for concurrent use; instances refer
-// to it by Hash.
+// uses, compiled. Every transition target exists, there is no cycle, and every
+// expression parses. It is immutable and safe for concurrent use; instances
+// refer to it by Hash.
 type Snapshot struct {
 	Hash            string // hex SHA-256 of the canonical form
 	Name            string
-	DefaultMode     rondo.Mode
+	DefaultMode     rondo.Mode // never empty
 	WorkflowTimeout time.Duration
 	Start           string
 	Steps           map[string]*Step
 	Order           []string // every step, topologically, on_true before on_false
+	Search          []string // context paths whose values are searchable
+
+	inbound   []string                   // sorted event types
+	byEvent   map[string][]*Step         // event type → steps, in Order
+	reachable map[string]map[string]bool // step → steps after it
 }
+
+// InboundTypes lists, sorted, every event type that a module may answer a step
+// of this snapshot with: completed and failed. The completed type of an emit
+// kind is among them; such an event is only noted.
+func (s *Snapshot) InboundTypes() []string { return slices.Clone(s.inbound) }
+
+// StepsFor returns, in topological order, the steps whose contract names the
+// event type as completed or failed. Steps of behaviour emit are among them:
+// they never wait, so the caller looks at the behaviour. The slice is shared
+// and must not be changed.
+func (s *Snapshot) StepsFor(eventType string) []*Step { return s.byEvent[eventType] }
+
+// Reachable returns the ids of the steps that can still run after the given
+// one; the step itself is not among them. Reserved targets are left out. The
+// caller owns the map.
+func (s *Snapshot) Reachable(from string) map[string]bool { return maps.Clone(s.reachable[from]) }
+
+// CanReach reports whether step to can still run after step from.
+func (s *Snapshot) CanReach(from, to string) bool { return s.reachable[from][to] }

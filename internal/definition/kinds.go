@@ -1,0 +1,72 @@
+package definition
+
+import (
+	"embed"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/rondo-engine/rondo"
+)
+
+//go:embed kinds/*.json
+var kindFiles embed.FS
+
+// BuiltinKinds lists the built-in catalogue by name, with contracts as written.
+func BuiltinKinds() []rondo.StepKind {
+	var kinds []rondo.StepKind
+	contracts := builtinContracts()
+	for _, name := range sortedKeys(contracts) {
+		kinds = append(kinds, rondo.StepKind{Name: name, Version: 1, Contract: contracts[name].JSON(), Status: "active"})
+	}
+	return kinds
+}
+
+// builtinContracts compiles the catalogue on first use; it never changes. A
+// test holds that every file of the catalogue compiles.
+var builtinContracts = sync.OnceValue(func() map[string]*Contract {
+	contracts := map[string]*Contract{}
+	for name, raw := range embedded(kindFiles, "kinds") {
+		if c, err := parseContract(raw, false); err == nil {
+			contracts[name] = c
+		}
+	}
+	return contracts
+})
+
+// kindsOf resolves kind names for an environment: the built-in catalogue, then
+// the newest active version of each of the organisation's own kinds, which
+// cannot take a built-in name. Contracts that do not parse are left out.
+func kindsOf(env Environment) map[string]*Contract {
+	kinds := map[string]*Contract{}
+	newest := map[string]rondo.StepKind{}
+	for _, k := range env.Kinds {
+		if k.Status == "active" && k.Version >= newest[k.Name].Version {
+			newest[k.Name] = k
+		}
+	}
+	for name, k := range newest {
+		if c, err := ParseContract(k.Contract); err == nil {
+			kinds[name] = c
+		}
+	}
+	for name, c := range builtinContracts() {
+		kinds[name] = c
+	}
+	return kinds
+}
+
+// embedded reads the files of one embedded folder, by name without extension.
+func embedded(files embed.FS, folder string) map[string][]byte {
+	contents := map[string][]byte{}
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if raw, err := files.ReadFile(path.Join(folder, entry.Name())); err == nil {
+			contents[strings.TrimSuffix(entry.Name(), ".json")] = raw
+		}
+	}
+	return contents
+}

@@ -1,0 +1,223 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Schema is a compiled JSON Schema (draft 2020-12). It stands alone: references
+// are refused, so that checking a value costs no more than the value and the
+// schema are long. It is immutable and safe for concurrent use. The nil Schema
+// accepts any object.
+type Schema struct {
+	compiled *jsonschema.Schema
+	props    []string // names under "properties", sorted; nil when it has none
+	closed   bool     // additionalProperties is false
+	required []string
+}
+
+// CompileSchema compiles one schema.
+func CompileSchema(raw json.RawMessage) (*Schema, error) {
+	var doc any
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return nil, fmt.Errorf("read JSON schema: %w", err)
+	}
+	if word := findReference(doc); word != "" {
+		return nil, fmt.Errorf("a schema must stand alone: %s is not allowed; write the referenced part in place", word)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
+		return nil, fmt.Errorf("add JSON schema: %w", err)
+	}
+	compiled, err := compiler.Compile(schemaURL)
+	if err != nil {
+		return nil, fmt.Errorf("compile JSON schema: %w", err)
+	}
+	s := &Schema{compiled: compiled}
+	if object, ok := doc.(map[string]any); ok {
+		if props, ok := object["properties"].(map[string]any); ok {
+			s.props = sortedKeys(props)
+		}
+		s.closed = object["additionalProperties"] == false
+		s.required = slices.Clone(compiled.Required)
+	}
+	return s, nil
+}
+
+// Validate checks a JSON value. The error names the place (a JSON Pointer) and
+// the rule, never the value, so that it can be shown and logged.
+func (s *Schema) Validate(raw json.RawMessage) error {
+	problems := s.check(raw, "")
+	if len(problems) == 0 {
+		return nil
+	}
+	parts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		at := p.Pointer
+		if at == "" {
+			at = "/"
+		}
+		parts = append(parts, at+" "+p.Message)
+	}
+	return &rondo.Error{Code: rondo.CodeInvalid, Message: strings.Join(parts, "; "), Fields: problems}
+}
+
+// check returns every violation, in order of place, with pointers below base.
+func (s *Schema) check(raw json.RawMessage, base string) []rondo.FieldError {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return []rondo.FieldError{{Code: "invalid_json", Pointer: base, Message: "is not a JSON value"}}
+	}
+	if s == nil {
+		if _, ok := value.(map[string]any); !ok {
+			return []rondo.FieldError{{Code: "type", Pointer: base, Message: "must be an object"}}
+		}
+		return nil
+	}
+	err := s.compiled.Validate(value)
+	if err == nil {
+		return nil
+	}
+	violation, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []rondo.FieldError{{Code: "schema", Pointer: base, Message: "does not match its schema"}}
+	}
+	var problems []rondo.FieldError
+	for leaf := range leaves(violation) {
+		problems = append(problems, describe(leaf, base, s.props)...)
+	}
+	slices.SortFunc(problems, compareFields)
+	return slices.Compact(problems)
+}
+
+const schemaURL = "rondo:schema"
+
+// noLoader refuses to fetch anything: a schema comes from a tenant.
+type noLoader struct{}
+
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("schemas are not loaded from elsewhere")
+}
+
+// findReference returns the first reference keyword anywhere in a schema. A
+// few nested references could make validation exponential.
+func findReference(node any) string {
+	switch node := node.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(node) {
+			switch key {
+			case "$ref", "$dynamicRef", "$recursiveRef", "$id":
+				return key
+			}
+			if found := findReference(node[key]); found != "" {
+				return found
+			}
+		}
+	case []any:
+		for _, item := range node {
+			if found := findReference(item); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}
+
+// leaves yields the innermost violations; a choice (anyOf, oneOf, not) is one
+// violation by itself, because its branches contradict each other.
+func leaves(e *jsonschema.ValidationError) func(yield func(*jsonschema.ValidationError) bool) {
+	return func(yield func(*jsonschema.ValidationError) bool) { walkLeaves(e, yield) }
+}
+
+func walkLeaves(e *jsonschema.ValidationError, yield func(*jsonschema.ValidationError) bool) bool {
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf, *kind.Not:
+		return yield(e)
+	}
+	if len(e.Causes) == 0 {
+		return yield(e)
+	}
+	for _, cause := range e.Causes {
+		if !walkLeaves(cause, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// describe says in one sentence what a value must be. It tells the schema's
+// words, never the value's.
+func describe(e *jsonschema.ValidationError, base string, known []string) []rondo.FieldError {
+	at := base + pointer(e.InstanceLocation...)
+	one := func(code, format string, args ...any) []rondo.FieldError {
+		return []rondo.FieldError{{Code: code, Pointer: at, Message: fmt.Sprintf(format, args...)}}
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return one("type", "must be %s", list(k.Want, "or"))
+	case *kind.Enum:
+		return one("enum", "must be %s", list(jsonWords(k.Want), "or"))
+	case *kind.Const:
+		return one("const", "must be %s", jsonWords([]any{k.Want})[0])
+	case *kind.Required:
+		return one("required", "must have %s", list(quoted(k.Missing), "and"))
+	case *kind.AdditionalProperties:
+		var problems []rondo.FieldError
+		for _, name := range k.Properties {
+			message := "is not allowed here"
+			if len(e.InstanceLocation) == 0 {
+				message += suggestion(name, known)
+			}
+			problems = append(problems, rondo.FieldError{Code: "unknown_member", Pointer: at + pointer(name), Message: message})
+		}
+		return problems
+	case *kind.FalseSchema:
+		return one("unknown_member", "is not allowed here")
+	case *kind.Minimum:
+		return one("minimum", "must be at least %s", k.Want.RatString())
+	case *kind.Maximum:
+		return one("maximum", "must be at most %s", k.Want.RatString())
+	case *kind.ExclusiveMinimum:
+		return one("minimum", "must be more than %s", k.Want.RatString())
+	case *kind.ExclusiveMaximum:
+		return one("maximum", "must be less than %s", k.Want.RatString())
+	case *kind.MinLength:
+		return one("min_length", "must have at least %d characters", k.Want)
+	case *kind.MaxLength:
+		return one("max_length", "must have at most %d characters", k.Want)
+	case *kind.MinItems:
+		return one("min_items", "must have at least %d items", k.Want)
+	case *kind.MaxItems:
+		return one("max_items", "must have at most %d items", k.Want)
+	case *kind.UniqueItems:
+		return one("unique_items", "must not have the same item twice")
+	case *kind.Pattern:
+		return one("pattern", "must match %s", k.Want)
+	case *kind.Format:
+		return one("format", "must be a valid %s", k.Want)
+	default:
+		return one("schema", "does not meet %q of its schema", strings.Join(e.ErrorKind.KeywordPath(), "/"))
+	}
+}
+
+func jsonWords(values []any) []string {
+	words := make([]string, 0, len(values))
+	for _, v := range values {
+		b, err := json.Marshal(v)
+		if err != nil {
+			b = []byte("?")
+		}
+		words = append(words, string(b))
+	}
+	return words
+}

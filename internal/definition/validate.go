@@ -1,0 +1,262 @@
+package definition
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Bounds on one step.
+const (
+	maxRetries      = 100
+	minSeconds      = 0.001
+	maxRetrySeconds = 7 * 24 * 3600
+)
+
+// Environment is what an organisation can use.
+type Environment struct {
+	// ReasonCodes are the rows of the organisation over those of the system,
+	// shadowing already applied. A row that is not active cannot be used.
+	ReasonCodes []rondo.ReasonCode
+	// Kinds are the organisation's own kinds, all versions; the newest active
+	// one counts. Built-in kinds are always there.
+	Kinds []rondo.StepKind
+}
+
+// Report is everything that is wrong with a definition, in order of place. A
+// definition with errors cannot be published; warnings are for the author.
+type Report struct {
+	Errors   []rondo.FieldError `json:"errors"`
+	Warnings []rondo.FieldError `json:"warnings"`
+}
+
+// Valid reports whether the definition can be published.
+func (r Report) Valid() bool { return len(r.Errors) == 0 }
+
+// Err returns nil for a valid definition, else a *rondo.Error that lists every
+// error.
+func (r Report) Err() error {
+	if r.Valid() {
+		return nil
+	}
+	return &rondo.Error{
+		Code: rondo.CodeInvalidDef, Message: "the definition cannot be published",
+		Hint: "correct each field listed", Fields: r.Errors,
+	}
+}
+
+// Validate judges a definition by every rule that holds at publish time. It
+// never stops at the first finding, and never panics, whatever the body.
+func Validate(body json.RawMessage, env Environment) Report {
+	v := &validator{kinds: kindsOf(env), codes: map[string]rondo.ReasonCode{}}
+	for _, code := range env.ReasonCodes {
+		if code.Scope == ScopeHalt {
+			v.codes[code.Code] = code
+		}
+	}
+	if v.doc = readDocument(body, &v.problems); v.doc != nil {
+		v.checkSteps()
+		v.checkGraph()
+		v.checkPaths()
+	}
+	v.sort()
+	return Report{Errors: nonNil(v.errors), Warnings: nonNil(v.warnings)}
+}
+
+// validator carries one judgement.
+type validator struct {
+	problems
+	doc   *document
+	kinds map[string]*Contract
+	codes map[string]rondo.ReasonCode // scope halt
+}
+
+func (v *validator) contract(step *writtenStep) *Contract { return v.kinds[step.kind] }
+
+// checkSteps judges each step by itself.
+func (v *validator) checkSteps() {
+	for id, step := range v.doc.steps {
+		v.checkID(id, step)
+		v.checkTimes(step)
+		contract := v.contract(step)
+		if contract == nil {
+			v.checkUnknownKind(step)
+			continue
+		}
+		v.checkParams(step, contract)
+		v.checkOutcomes(step, contract)
+		switch contract.Behaviour {
+		case BehaviourCondition:
+			v.checkExpression(step)
+		case BehaviourHalt:
+			v.checkReasonCode(step)
+		case BehaviourRequest:
+			v.checkFailureCode(step, contract)
+		}
+		if contract.Behaviour != BehaviourCondition && step.expr != nil {
+			v.add("expr_not_for_kind", step.at("expr"), "only a condition has an expr; remove it or make the kind condition")
+		}
+		if contract.Behaviour != BehaviourRequest {
+			v.warnUnused(step)
+		}
+	}
+}
+
+func (v *validator) checkID(id string, step *writtenStep) {
+	switch {
+	case isReserved(id):
+		v.add("step_id_reserved", step.at(), "%s has a meaning of its own and cannot name a step; rename the step", quote(id))
+	case !isWord(id):
+		v.add("step_id_invalid", step.at(), "%s cannot name a step; use lower-case letters, digits and underscores, beginning with a letter", quote(id))
+	case len(id) > 128:
+		v.add("step_id_invalid", step.at(), "a step id has at most 128 bytes; shorten it")
+	}
+}
+
+func (v *validator) checkUnknownKind(step *writtenStep) {
+	if step.kind == "" {
+		v.add("kind_missing", step.at("kind"), "say what the step is, e.g. \"kind\": \"condition\"; known kinds are %s", list(sortedKeys(v.kinds), "and"))
+		return
+	}
+	v.add("kind_unknown", step.at("kind"), "there is no kind %s; known kinds are %s%s", quote(step.kind), list(sortedKeys(v.kinds), "and"), suggestion(step.kind, sortedKeys(v.kinds)))
+}
+
+// checkTimes judges timeouts and retries.
+func (v *validator) checkTimes(step *writtenStep) {
+	if t := step.timeout; t != nil {
+		switch {
+		case *t < minSeconds:
+			v.add("timeout_invalid", step.at("timeout_seconds"), "a timeout is more than 0 seconds; remove it if the step may take as long as the workflow")
+		case *t > v.doc.timeout.Seconds():
+			v.add("timeout_exceeds_workflow", step.at("timeout_seconds"), "the step may take %s s but the whole workflow only %.0f s; shorten it or raise workflow_timeout_seconds", seconds(*t), v.doc.timeout.Seconds())
+		}
+	}
+	if n := step.maxRetries; n != nil && (*n != math.Trunc(*n) || *n < 0 || *n > maxRetries) {
+		v.add("retries_invalid", step.at("max_retries"), "must be a whole number from 0 to %d", maxRetries)
+	}
+	if b := step.backoff; b != nil && *b != BackoffExponential && *b != BackoffLinear && *b != BackoffFixed {
+		v.add("backoff_unknown", step.at("retry_backoff"), "%s is not a backoff; use exponential, linear or fixed%s", quote(*b), suggestion(*b, []string{BackoffExponential, BackoffLinear, BackoffFixed}))
+	}
+	base, limit := DefaultRetryBase.Seconds(), DefaultRetryCap.Seconds()
+	for _, written := range []struct {
+		name   string
+		value  *float64
+		target *float64
+	}{{"retry_base_seconds", step.retryBase, &base}, {"retry_cap_seconds", step.retryCap, &limit}} {
+		if written.value == nil {
+			continue
+		}
+		*written.target = *written.value
+		if *written.value < minSeconds || *written.value > maxRetrySeconds {
+			v.add("retries_invalid", step.at(written.name), "must be more than 0 and at most %d seconds (7 days)", maxRetrySeconds)
+		}
+	}
+	if base > limit && step.retryBase != nil {
+		v.add("retries_invalid", step.at("retry_base_seconds"), "the first wait (%s s) is longer than the longest allowed (%s s); raise retry_cap_seconds", seconds(base), seconds(limit))
+	} else if base > limit {
+		v.add("retries_invalid", step.at("retry_cap_seconds"), "the longest wait (%s s) is shorter than the first (%s s); set retry_base_seconds too", seconds(limit), seconds(base))
+	}
+}
+
+// warnUnused points out settings that mean nothing on a step that never waits.
+func (v *validator) warnUnused(step *writtenStep) {
+	for name, given := range map[string]bool{
+		"timeout_seconds": step.timeout != nil, "max_retries": step.maxRetries != nil && *step.maxRetries != 0,
+		"retry_backoff": step.backoff != nil, "retry_base_seconds": step.retryBase != nil, "retry_cap_seconds": step.retryCap != nil,
+		"retry_jitter": step.retryJitter, "retry_on_timeout": step.retryOnTimeout,
+	} {
+		if given {
+			v.warn("no_effect", step.at(name), "a %s step is done at once, so %s has no effect; remove it", step.kind, name)
+		}
+	}
+}
+
+// checkParams judges params against the schema of the kind.
+func (v *validator) checkParams(step *writtenStep, contract *Contract) {
+	raw := step.paramsJSON
+	if raw == nil {
+		raw = json.RawMessage("{}")
+	}
+	if contract.ParamsSchema == nil {
+		if len(step.params) > 0 {
+			v.add("params_invalid", step.at("params"), "a step of kind %s has no params; remove them", step.kind)
+		}
+		return
+	}
+	for _, problem := range contract.ParamsSchema.check(raw, step.at("params")) {
+		what := "this"
+		if problem.Pointer == step.at("params") {
+			what = "params"
+		}
+		v.add("params_invalid", problem.Pointer, "%s %s", what, problem.Message)
+	}
+}
+
+// checkOutcomes judges which outcomes the transitions name, and, for a final
+// step, where they lead.
+func (v *validator) checkOutcomes(step *writtenStep, contract *Contract) {
+	if contract.Behaviour == BehaviourHalt {
+		if len(step.transitions) > 0 {
+			v.add("halt_has_transitions", step.at("transitions"), "a halt is the end of its way; remove the transitions")
+		}
+		return
+	}
+	allowed := slices.Concat(contract.Mandatory, contract.Optional)
+	for _, outcome := range contract.Mandatory {
+		if _, named := step.transitions[outcome]; !named {
+			v.add("outcome_missing", step.at("transitions"), "say where %s leads, e.g. \"%s\": \"<step id>\"", outcome, outcome)
+		}
+	}
+	for outcome, target := range step.transitions {
+		at := step.at("transitions", outcome)
+		if !slices.Contains(allowed, outcome) {
+			v.add("outcome_unknown", at, "a %s step has no outcome %s, only %s%s", step.kind, quote(outcome), list(allowed, "and"), suggestion(outcome, allowed))
+		} else if contract.Behaviour == BehaviourFinal && target != Terminal {
+			v.add("final_target", at, "after the final step nothing may follow; lead %s to TERMINAL", outcome)
+		}
+	}
+}
+
+// checkReasonCode judges the reason of a halt step.
+func (v *validator) checkReasonCode(step *writtenStep) {
+	var word, note string
+	if json.Unmarshal(step.params["reason_code"], &word) != nil || word == "" {
+		return // the params schema has said so
+	}
+	at := step.at("params", "reason_code")
+	code, found := v.codes[word]
+	switch {
+	case !found:
+		v.add("reason_code_unknown", at, "there is no reason code %s of scope halt; create it or use another%s", quote(word), suggestion(word, sortedKeys(v.codes)))
+	case !code.Active:
+		v.add("reason_code_inactive", at, "the reason code %s is switched off; activate it or use another", quote(word))
+	case code.RequiresNote:
+		if json.Unmarshal(step.params["note"], &note) != nil || strings.TrimSpace(note) == "" {
+			v.add("note_required", step.at("params"), "the reason code %s asks for a note; add \"note\" to the params", quote(word))
+		}
+	}
+}
+
+// checkFailureCode warns when a failure without on_failure would halt with a
+// code that the organisation cannot use.
+func (v *validator) checkFailureCode(step *writtenStep, contract *Contract) {
+	if _, handled := step.transitions[OnFailure]; handled {
+		return
+	}
+	if code, found := v.codes[contract.FailureHaltCode]; !found || !code.Active {
+		v.warn("failure_code_unusable", step.at("transitions"), "a failure would halt with %s, which is not an active reason code; activate it or name on_failure", quote(contract.FailureHaltCode))
+	}
+}
+
+func seconds(n float64) string { return strings.TrimSuffix(fmt.Sprintf("%.3f", n), ".000") }
+
+func nonNil(fields []rondo.FieldError) []rondo.FieldError {
+	if fields == nil {
+		return []rondo.FieldError{}
+	}
+	return fields
+}

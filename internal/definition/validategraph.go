@@ -1,0 +1,89 @@
+package definition
+
+import "strings"
+
+// checkGraph judges how the steps hang together.
+func (v *validator) checkGraph() {
+	v.checkStart()
+	v.checkTargets()
+	g := v.doc.graph()
+	v.checkCycles(g)
+	if v.doc.steps[v.doc.start] == nil {
+		return // without a start nothing is reachable: one error says it
+	}
+	reachable := g.reachableFrom(v.doc.start)
+	reachable[v.doc.start] = true
+	for id, step := range v.doc.steps {
+		if !reachable[id] {
+			v.add("unreachable_step", step.at(), "no way from start_step leads to %s; lead a transition to it or remove it", quote(id))
+		}
+	}
+	v.checkEnd(reachable)
+}
+
+func (v *validator) checkStart() {
+	ids := sortedKeys(v.doc.steps)
+	switch {
+	case len(ids) == 0:
+		v.add("steps_missing", "/steps", "a workflow needs at least one step")
+		if v.doc.start == "" {
+			v.add("start_step_missing", "/start_step", "name the step that a case begins with")
+		}
+	case v.doc.start == "":
+		v.add("start_step_missing", "/start_step", "name the step that a case begins with")
+	case v.doc.steps[v.doc.start] == nil:
+		v.add("start_step_unknown", "/start_step", "there is no step %s%s", quote(v.doc.start), suggestion(v.doc.start, ids))
+	}
+}
+
+func (v *validator) checkTargets() {
+	known := append(sortedKeys(v.doc.steps), Terminal)
+	for _, step := range v.doc.steps {
+		for outcome, target := range step.transitions {
+			at := step.at("transitions", outcome)
+			switch {
+			case target == Terminal || v.doc.steps[target] != nil:
+			case target == Join:
+				v.add("join_outside_branch", at, "JOIN ends a branch of a parallel step, and this step is in none; lead to a step or to TERMINAL")
+			default:
+				v.add("target_unknown", at, "there is no step %s; name a step or TERMINAL%s", quote(target), suggestion(target, known))
+			}
+		}
+	}
+}
+
+func (v *validator) checkCycles(g *graph) {
+	_, cycles := g.order()
+	for _, cycle := range cycles {
+		last := cycle[len(cycle)-1]
+		way := []string{cycle[0].from}
+		for _, e := range cycle {
+			way = append(way, e.to)
+		}
+		v.add("cycle", pointer("steps", last.from, "transitions", last.outcome), "this closes a circle (%s); a case may not come back to a step, use max_retries to repeat one", strings.Join(way, " → "))
+	}
+}
+
+// checkEnd asks for a final step that can be reached and a way that succeeds.
+func (v *validator) checkEnd(reachable map[string]bool) {
+	finals, reached, terminal := 0, false, false
+	for id, step := range v.doc.steps {
+		contract := v.contract(step)
+		if contract != nil && contract.Behaviour == BehaviourFinal {
+			finals++
+			reached = reached || reachable[id]
+		}
+		for _, target := range step.transitions {
+			terminal = terminal || reachable[id] && target == Terminal
+		}
+	}
+	switch {
+	case finals == 0:
+		v.add("final_missing", "/steps", "no step publishes the result; add one of kind emit_final that leads to TERMINAL")
+	case !reached:
+		v.add("final_unreachable", "/steps", "no way from start_step leads to a step of kind emit_final; lead one there")
+	}
+	if !terminal {
+		v.add("terminal_unreachable", "/steps", "no way from start_step leads to TERMINAL, so no case could ever complete; lead one there")
+	}
+}
