@@ -87,6 +87,7 @@ type Machine struct {
 	Steps    map[string]StepLife `json:"steps,omitempty"`    // what each step has used up so far
 	Finished int                 `json:"finished,omitempty"` // step rows written so far: the Seq of the newest
 	Consumed map[string]string   `json:"consumed,omitempty"` // client-driven: correlation id → step that consumed it
+	Taken    []string            `json:"taken,omitempty"`    // client-driven: event types that a step has consumed
 	Forks    []Fork              `json:"forks,omitempty"`    // parallel steps in flight
 }
 
@@ -94,6 +95,8 @@ type Machine struct {
 type StepLife struct {
 	Attempts int `json:"attempts"`          // attempts ever started: the number of the newest
 	Retries  int `json:"retries,omitempty"` // automatic retries spent
+	Ended    int `json:"ended,omitempty"`   // Seq of its newest finished row
+	Output   int `json:"output,omitempty"`  // Seq of the row whose output is in the context
 }
 
 // Fork is a parallel step whose branches are in flight.

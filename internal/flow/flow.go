@@ -18,6 +18,24 @@ import (
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
+// Decide says what one input means for a case. The caller gives it inputs of one
+// case one after the other, each with the state that the last one left.
+func Decide(s State, in Input, env Env) Decision {
+	switch in := in.(type) {
+	case Event:
+		return decideEvent(s, in, env)
+	case *Event:
+		return decideEvent(s, *in, env)
+	case Command:
+		return decideCommand(s, in, env)
+	case *Command:
+		return decideCommand(s, *in, env)
+	case Timer, *Timer:
+		return decideTimer(s, env)
+	}
+	return Decision{}
+}
+
 // State is what is known of one case before an input.
 type State struct {
 	Instance *rondo.Instance      // nil = the case has none
@@ -39,8 +57,9 @@ type Env struct {
 	NewID func() rondo.ID
 	// Jitter returns a number in [0,1) for steps that ask for full jitter; nil = no jitter.
 	Jitter func() float64
-	// Known reports whether an event type is one that Rondo knows although the
-	// snapshot does not use it (other groups consume it): such events are noted.
+	// Known reports whether an event type is in the catalogue. One that the
+	// snapshot does not use and that answers no kind of step is for other groups:
+	// such events are noted. Nil = no type is.
 	Known func(eventType string) bool
 }
 

@@ -1,0 +1,171 @@
+package flow
+
+import (
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/definition"
+)
+
+// Why an event did not move its case; kept in the ledger.
+const (
+	errNoDefinition    = "no_definition"
+	errBeforeLaunch    = "before_launch"
+	errProductMismatch = "product_mismatch: the case belongs to another product"
+	errTypeMismatch    = "type_mismatch: the correlation id belongs to a step that is not answered by this event type"
+	errUnusedType      = "unused_type: no step of the definition is answered by this event type"
+)
+
+// judgement is the verdict on an event before anything is changed.
+type judgement struct {
+	outcome rondo.Outcome
+	verdict string
+	err     string
+	live    int // applied: the attempt that it ends
+}
+
+// decideEvent judges an inbound event, applies it if it can be, and writes its
+// ledger row.
+func decideEvent(s State, in Event, env Env) Decision {
+	m := newMove(s, env)
+	e := in.Envelope
+	if in.Relay {
+		m.relay(in)
+	}
+	m.cause = e.EventID.String()
+	row := rondo.EventRecord{
+		ID:         env.NewID(),
+		OrgID:      e.OrgID,
+		EventID:    e.EventID,
+		CaseID:     e.CaseID,
+		Type:       e.Type,
+		Envelope:   in.Raw,
+		ReceivedAt: m.now,
+	}
+	m.decided.Event = &row
+	switch {
+	case e.Type == event.TypeCaseCreated && m.inst == nil:
+		note(&row, m.startCase(s, in))
+	case m.inst == nil && m.elsewhere(e.Type):
+		note(&row, judgement{outcome: rondo.OutcomeNoted})
+	case m.inst == nil:
+		note(&row, judgement{outcome: rondo.OutcomeParked})
+	default:
+		note(&row, m.receive(e))
+	}
+	if m.inst != nil {
+		row.InstanceID = m.inst.ID
+		m.settleParked()
+	}
+	return m.finish()
+}
+
+func note(row *rondo.EventRecord, j judgement) {
+	row.Outcome, row.Error = j.outcome, j.err
+	row.Processed = j.outcome != rondo.OutcomeParked
+	if row.Verdict == "" {
+		row.Verdict = j.verdict
+	}
+}
+
+// receive judges an event of a case that has an instance, and applies it.
+func (m *move) receive(e *event.Envelope) judgement {
+	m.deadline()
+	j := m.judge(e)
+	if j.outcome == rondo.OutcomeApplied {
+		m.apply(j.live, e)
+	}
+	return j
+}
+
+// judge says what an event means for the instance as it stands. It changes
+// nothing.
+func (m *move) judge(e *event.Envelope) judgement {
+	j := m.judgeType(e)
+	if m.inst.Mode == rondo.ModeClientDriven && j.verdict == "" {
+		j.verdict = verdictFor(j.outcome)
+	}
+	return j
+}
+
+func (m *move) judgeType(e *event.Envelope) judgement {
+	if e.Type == event.TypeCaseCreated {
+		return judgement{outcome: rondo.OutcomeRepeated}
+	}
+	waits, uses := false, false
+	for _, step := range m.snap.StepsFor(e.Type) {
+		uses = true
+		waits = waits || step.Contract.Behaviour == definition.BehaviourRequest
+	}
+	switch {
+	case uses && !waits, !uses && m.elsewhere(e.Type):
+		return judgement{outcome: rondo.OutcomeNoted}
+	case !uses:
+		return judgement{outcome: rondo.OutcomeUnmatched, err: errUnusedType}
+	case e.OrgID != m.inst.OrgID || e.CaseID != m.inst.CaseID:
+		return judgement{outcome: rondo.OutcomeRejected, err: "case_mismatch: the event belongs to another case"}
+	case e.ProductID != m.inst.ProductID:
+		return judgement{outcome: rondo.OutcomeRejected, err: errProductMismatch}
+	case m.inst.Mode == rondo.ModeClientDriven:
+		return m.judgeObserved(e)
+	}
+	return m.judgeAnswer(e)
+}
+
+// elsewhere reports whether only other consumers care for an event type: the
+// answer to an emitted event, or a type of the catalogue that answers no step.
+func (m *move) elsewhere(eventType string) bool {
+	switch {
+	case eventType == event.TypeWebhookEmitCompleted:
+		return true
+	case strings.HasSuffix(eventType, ".completed"), strings.HasSuffix(eventType, ".failed"):
+		return false
+	}
+	return m.env.Known != nil && m.env.Known(eventType)
+}
+
+// judgeAnswer judges in active mode: only the correlation id of an attempt that
+// is in flight answers it; any other is stale and never parked.
+func (m *move) judgeAnswer(e *event.Envelope) judgement {
+	for i := range m.inst.Machine.Live {
+		att := &m.inst.Machine.Live[i]
+		if att.CorrelationID != e.CorrelationID || att.Status != rondo.StepInProgress {
+			continue
+		}
+		if !m.answers(att, e.Type) {
+			return judgement{outcome: rondo.OutcomeRejected, err: errTypeMismatch}
+		}
+		return m.accept(i)
+	}
+	return judgement{outcome: rondo.OutcomeStale}
+}
+
+// accept says that an event ends a live attempt: now, or when the halted case is
+// resumed.
+func (m *move) accept(i int) judgement {
+	if m.inst.Status == rondo.StatusHalted {
+		return judgement{outcome: rondo.OutcomeParked}
+	}
+	return judgement{outcome: rondo.OutcomeApplied, live: i}
+}
+
+// answers reports whether an event type ends attempts of this step.
+func (m *move) answers(att *rondo.Attempt, eventType string) bool {
+	step := m.snap.Steps[att.StepID]
+	return step != nil && step.Contract.Behaviour == definition.BehaviourRequest &&
+		(step.Contract.Completed == eventType || step.Contract.Failed == eventType)
+}
+
+// relay passes an inbound event on to its own stream. It counts to the instance
+// only while that can still send.
+func (m *move) relay(in Event) {
+	out := rondo.Outgoing{
+		Stream: in.Envelope.Type, OrgID: in.Envelope.OrgID, EventID: in.Envelope.EventID,
+		Envelope: in.Raw, CreatedAt: m.now, Relayed: true,
+	}
+	if m.inst != nil && !m.inst.Status.Terminal() {
+		out.InstanceID = m.inst.ID
+	}
+	m.decided.Outbox = append(m.decided.Outbox, out)
+}

@@ -1,0 +1,68 @@
+package flow
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
+)
+
+// outgoing is one event to send about the instance.
+type outgoing struct {
+	id          rondo.ID
+	eventType   string
+	at          time.Time
+	correlation string
+	cause       string
+	payload     json.RawMessage
+}
+
+func (m *move) publish(o outgoing) {
+	envelope := event.Envelope{
+		EventID:       o.id,
+		Type:          o.eventType,
+		SchemaVersion: event.SchemaVersion,
+		OccurredAt:    o.at,
+		CorrelationID: o.correlation,
+		CausationID:   o.cause,
+		CaseID:        m.inst.CaseID,
+		OrgID:         m.inst.OrgID,
+		ProductID:     m.inst.ProductID,
+		Payload:       o.payload,
+	}
+	m.decided.Outbox = append(m.decided.Outbox, rondo.Outgoing{
+		Stream:     o.eventType,
+		OrgID:      m.inst.OrgID,
+		EventID:    o.id,
+		InstanceID: m.inst.ID,
+		Envelope:   envelope.Encode(),
+		CreatedAt:  m.now,
+	})
+}
+
+// lifecycle publishes what happened to the instance itself: the correlation id
+// is the instance's own.
+func (m *move) lifecycle(eventType string, payload json.RawMessage) {
+	m.publish(outgoing{
+		id: m.env.NewID(), eventType: eventType, at: m.now,
+		correlation: m.inst.ID.String(), cause: m.cause, payload: payload,
+	})
+}
+
+// complete ends the instance with success.
+func (m *move) complete() {
+	m.own()
+	m.inst.Status = rondo.StatusCompleted
+	m.inst.CompletedAt = m.now
+	m.skipLive("completed")
+	m.lifecycle(event.TypeWorkflowCompleted, newObject(128).text("instance_id", m.inst.ID.String()).
+		text("completed_at", m.now.Format(time.RFC3339Nano)).done())
+}
+
+// skipLive ends whatever is still open, because the instance has ended.
+func (m *move) skipLive(code string) {
+	for len(m.inst.Machine.Live) > 0 {
+		m.end(0, ending{status: rondo.StepSkipped, failure: failure{code: code}.json()})
+	}
+}

@@ -1,0 +1,143 @@
+package flow
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/definition"
+)
+
+// A request that nobody answered is published again after firstResend, then
+// after twice as long each time, up to lastResend.
+const (
+	firstResend = time.Minute
+	lastResend  = time.Hour
+)
+
+func resendAfter(resends int) time.Duration {
+	if resends >= 6 { // 2^6 minutes is past the hour
+		return lastResend
+	}
+	return firstResend << max(resends, 0)
+}
+
+// request opens an attempt that waits for a module. In client-driven mode the
+// client calls the module: nothing is emitted and no timer runs.
+func (m *move) request(att rondo.Attempt, step *definition.Step) string {
+	input, missing := m.requestPayload(step)
+	att.Input = input
+	if missing != "" {
+		return m.fail(att, step, violated("the request needs "+missing+", which the case does not have"))
+	}
+	att.RequestID = m.env.NewID()
+	if m.inst.Mode == rondo.ModeActive {
+		if step.Timeout > 0 {
+			att.TimeoutAt = m.now.Add(step.Timeout)
+		}
+		att.ResendAt = m.now.Add(resendAfter(0))
+		m.ask(&att, step)
+	}
+	m.setLive(att)
+	return ""
+}
+
+// ask publishes the request of an attempt. Everything in it comes from the
+// attempt, so that asking again says the same, byte for byte.
+func (m *move) ask(att *rondo.Attempt, step *definition.Step) {
+	m.publish(outgoing{
+		id: att.RequestID, eventType: step.Contract.Requested, at: att.StartedAt,
+		correlation: att.CorrelationID, cause: att.Cause, payload: att.Input,
+	})
+}
+
+// resend asks again and doubles the wait.
+func (m *move) resend(i int) {
+	m.own()
+	att := &m.inst.Machine.Live[i]
+	att.Resends++
+	att.ResendAt = m.now.Add(resendAfter(att.Resends))
+	if step := m.snap.Steps[att.StepID]; step != nil {
+		m.ask(att, step)
+	}
+}
+
+// asks reports whether Rondo itself asks the module of a live attempt.
+func (m *move) asks(att *rondo.Attempt) bool {
+	step := m.snap.Steps[att.StepID]
+	return m.inst.Mode == rondo.ModeActive && step != nil && step.Contract.Behaviour == definition.BehaviourRequest
+}
+
+// requestPayload builds what a module is asked with. missing names a required
+// member that the case cannot fill.
+func (m *move) requestPayload(step *definition.Step) (payload json.RawMessage, missing string) {
+	o := newObject(128)
+	for _, name := range slices.Sorted(maps.Keys(step.Contract.Request)) {
+		selector := step.Contract.Request[name]
+		value := m.selected(step, &selector)
+		switch {
+		case value != nil:
+			o.raw(name, value)
+		case selector.Required && missing == "":
+			missing = name
+		}
+	}
+	return o.done(), missing
+}
+
+// selected finds what a selector points at; nil = nothing is there.
+func (m *move) selected(step *definition.Step, s *definition.Selector) json.RawMessage {
+	switch {
+	case s.Param != "":
+		return step.Params[s.Param]
+	case s.Context != "":
+		return m.contextAt(strings.Split(s.Context, "."))
+	case s.Merge != nil:
+		return m.merged(step, s.Merge)
+	case s.Pick != nil:
+		return m.picked(step, s.Pick)
+	case s.Images:
+		return m.images()
+	case s.ContextSnapshot:
+		return writeMembers(m.inst.Context)
+	}
+	return s.Const
+}
+
+func (m *move) merged(step *definition.Step, parts []definition.Selector) json.RawMessage {
+	var all map[string]json.RawMessage
+	for i := range parts {
+		part := members(m.selected(step, &parts[i]))
+		if all == nil {
+			all = part
+			continue
+		}
+		maps.Copy(all, part)
+	}
+	if all == nil {
+		return nil
+	}
+	return writeMembers(all)
+}
+
+func (m *move) picked(step *definition.Step, pick *definition.Pick) json.RawMessage {
+	from := members(m.selected(step, &pick.From))
+	if from == nil {
+		return nil
+	}
+	kept := make(map[string]json.RawMessage, len(pick.Keys))
+	for _, key := range pick.Keys {
+		if value, ok := from[key]; ok {
+			kept[key] = value
+		}
+	}
+	return writeMembers(kept)
+}
+
+// contextAt is the context value at a path; nil when it is missing or null.
+func (m *move) contextAt(path []string) json.RawMessage {
+	return descend(m.inst.Context[path[0]], path[1:])
+}

@@ -1,0 +1,67 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// decideTimer does everything that is due. A timer is only a hint: what is due
+// is read from the instance.
+func decideTimer(s State, env Env) Decision {
+	if s.Instance == nil || s.Snapshot == nil {
+		return Decision{}
+	}
+	m := newMove(s, env)
+	m.deadline()
+	for m.inst.Status == rondo.StatusRunning {
+		i := m.mostOverdue()
+		if i < 0 {
+			break
+		}
+		m.fire(i)
+	}
+	m.settleParked()
+	return m.finish()
+}
+
+// mostOverdue finds the live attempt that has been due for longest, -1 = none.
+func (m *move) mostOverdue() int {
+	found, since := -1, time.Time{}
+	for i := range m.inst.Machine.Live {
+		at := attemptDue(&m.inst.Machine.Live[i])
+		if at.IsZero() || at.After(m.now) || found >= 0 && !at.Before(since) {
+			continue
+		}
+		found, since = i, at
+	}
+	return found
+}
+
+// fire does what is due for one attempt. Each way out either ends the attempt or
+// moves its due time past now.
+func (m *move) fire(i int) {
+	att := m.inst.Machine.Live[i]
+	step := m.snap.Steps[att.StepID]
+	switch {
+	case step == nil:
+		m.halt(haltContractViolation, "the definition has no step "+att.StepID, att.StepID)
+	case att.Status == rondo.StepPending:
+		m.cause = att.Cause
+		m.start(i, m.take(i), step)
+	case !att.TimeoutAt.IsZero() && !att.TimeoutAt.After(m.now):
+		m.cause = requestCause(&att)
+		m.timeout(i)
+	default:
+		m.resend(i)
+	}
+	m.cause = ""
+}
+
+// requestCause is the unanswered request that a timeout follows from.
+func requestCause(att *rondo.Attempt) string {
+	if att.RequestID.IsZero() {
+		return att.Cause
+	}
+	return att.RequestID.String()
+}

@@ -1,0 +1,49 @@
+package flow
+
+import (
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// nextWake is the WakeAt to store. An earlier promise that still lies ahead is
+// kept while it is early enough: waking too early costs one look, rewriting the
+// index entry at every step would cost every case.
+func nextWake(inst *rondo.Instance, now time.Time) time.Time {
+	due := Due(inst)
+	if !due.IsZero() && inst.WakeAt.After(now) && !inst.WakeAt.After(due) {
+		return inst.WakeAt
+	}
+	return due
+}
+
+// Due is when the next thing becomes due by itself: the deadline, a retry, a
+// timeout or a re-send. Zero = nothing can.
+func Due(inst *rondo.Instance) time.Time {
+	if inst.Status.Terminal() || inst.Status == rondo.StatusHalted && inst.DeadlineExceeded {
+		return time.Time{}
+	}
+	due := inst.DeadlineAt
+	if inst.Status == rondo.StatusRunning {
+		for i := range inst.Machine.Live {
+			if at := attemptDue(&inst.Machine.Live[i]); !at.IsZero() && at.Before(due) {
+				due = at
+			}
+		}
+	}
+	return due
+}
+
+// attemptDue is when a live attempt needs the machine; zero = only an event
+// moves it.
+func attemptDue(att *rondo.Attempt) time.Time {
+	return earliest(att.DueAt, earliest(att.TimeoutAt, att.ResendAt))
+}
+
+// earliest ignores zero times.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
