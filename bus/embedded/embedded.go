@@ -24,8 +24,8 @@
 // own clock, before another may start; positions carry the lease's fence, so a
 // late one is ignored by the store. Memory is bounded per group and stream.
 //
-// It imports the root package, bus and store, and starts its goroutines on the
-// first Subscribe; Close waits for all of them.
+// It imports the root package, bus and store. Start begins to follow the log (the
+// first Subscribe does so too); Stop and Close wait for every goroutine.
 package embedded
 
 import (
@@ -73,8 +73,8 @@ type Options struct {
 	MaxOutstanding int
 	// MaxBytes bounds the envelopes of one stream that a group holds. Default 16 MiB.
 	MaxBytes int
-	// Logger gets one line per change between working and failing. Default slog.Default().
-	Logger *slog.Logger
+	// Log gets one line per change between working and failing. Default slog.Default().
+	Log *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
@@ -100,8 +100,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 16 << 20
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
+	if o.Log == nil {
+		o.Log = slog.Default()
 	}
 	return o
 }
@@ -120,7 +120,7 @@ type Bus struct {
 	mu     sync.RWMutex
 	groups map[string]*group
 	closed bool
-	poller *poller // nil until the first Subscribe
+	poller *poller // nil before the start
 }
 
 var _ bus.Bus = (*Bus)(nil)
@@ -130,6 +130,30 @@ func New(log store.Log, opts Options) *Bus {
 	b := &Bus{log: log, opts: opts.withDefaults(), recent: newWindow(), groups: map[string]*group{}}
 	b.takeAt.Store(never)
 	return b
+}
+
+// Start begins to follow the log from its end; groups read what lies before from
+// their own positions. It fails when the log cannot be read.
+func (b *Bus) Start(ctx context.Context) error {
+	head, err := b.log.LogHead(ctx)
+	if err != nil {
+		return rondo.Op("start bus", err)
+	}
+	b.recent.reach(head)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.start()
+}
+
+// start makes sure that the poller runs. The caller holds mu.
+func (b *Bus) start() error {
+	if b.closed {
+		return errClosed("bus")
+	}
+	if b.poller == nil {
+		b.poller = startPoller(b)
+	}
+	return nil
 }
 
 // Publish hands events to the engine and returns when they are committed.
@@ -201,11 +225,8 @@ func (b *Bus) Subscribe(ctx context.Context, sub bus.Subscription) (bus.Consumer
 func (b *Bus) addConsumer(sub bus.Subscription) (bus.Consumer, <-chan struct{}, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return nil, nil, errClosed("bus")
-	}
-	if b.poller == nil {
-		b.poller = startPoller(b)
+	if err := b.start(); err != nil {
+		return nil, nil, err
 	}
 	b.poller.hurry() // joining may have copied entries to the log
 	g := b.groups[sub.Group]
@@ -246,9 +267,16 @@ func (b *Bus) Trim(ctx context.Context, before time.Time) (int64, error) {
 	return n, rondo.Op("trim log", err)
 }
 
-// Close stores positions, gives leases back and waits for every goroutine. It
-// closes consumers that are still open.
+// Close stops the bus, with the time that databases usually need.
 func (b *Bus) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return b.Stop(ctx)
+}
+
+// Stop stores positions, gives leases back and waits for every goroutine. It
+// closes consumers that are still open. ctx bounds what it does in the database.
+func (b *Bus) Stop(ctx context.Context) error {
 	b.mu.Lock()
 	b.closed = true
 	poller := b.poller
@@ -263,7 +291,7 @@ func (b *Bus) Close() error {
 	}
 	var first error
 	for _, g := range groups {
-		if err := g.stop(); err != nil && first == nil {
+		if err := g.stop(ctx); err != nil && first == nil {
 			first = err
 		}
 	}

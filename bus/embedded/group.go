@@ -21,8 +21,10 @@ type group struct {
 	bus  *Bus
 	name string
 	kick chan struct{} // there is work for the goroutine
-	done chan struct{} // closed when the goroutine has ended and the lease is back
 	quit context.CancelFunc
+	ran  sync.WaitGroup // the goroutine
+	once sync.Once      // the hand-over
+	done chan struct{}  // closed when the lease is back and the bus has forgotten the group
 
 	mu        sync.Mutex
 	consumers []*consumer
@@ -47,7 +49,7 @@ func startGroup(b *Bus, name string) *group {
 		bus: b, name: name, kick: make(chan struct{}, 1), done: make(chan struct{}), quit: cancel,
 		streams: map[string]*stream{}, expiry: never,
 	}
-	go g.run(ctx)
+	g.ran.Go(func() { g.run(ctx) })
 	return g
 }
 
@@ -102,14 +104,16 @@ func (g *group) leave(c *consumer) error {
 	g.wakeNext()
 	g.mu.Unlock()
 	if last {
-		return g.stop()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		return g.stop(ctx)
 	}
 	return nil
 }
 
 // stop ends the group: consumers get an error, positions are stored and the
 // lease is given back.
-func (g *group) stop() error {
+func (g *group) stop(ctx context.Context) error {
 	g.mu.Lock()
 	g.stopping = true
 	for _, c := range g.consumers {
@@ -118,21 +122,23 @@ func (g *group) stop() error {
 	}
 	g.mu.Unlock()
 	g.quit()
-	<-g.done
+	g.ran.Wait()
+	g.once.Do(func() {
+		g.closeErr = g.handOver(ctx)
+		g.bus.forget(g)
+		close(g.done)
+	})
 	return g.closeErr
 }
 
 // run does the group's database work until it is stopped.
 func (g *group) run(ctx context.Context) {
-	defer close(g.done)
-	defer g.bus.forget(g)
-	state := outage{log: g.bus.opts.Logger.With("bus", "embedded", "group", g.name), what: "reading the event log"}
+	state := outage{log: g.bus.opts.Log.With("bus", "embedded", "group", g.name), what: "reading the event log"}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			g.closeErr = g.handOver()
 			return
 		case <-g.kick:
 		case <-timer.C:

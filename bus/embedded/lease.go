@@ -83,7 +83,7 @@ func (g *group) loadPositions(ctx context.Context) error {
 
 // handOver stores the positions and gives the lease back, so that another
 // process can take over at once.
-func (g *group) handOver() error {
+func (g *group) handOver(ctx context.Context) error {
 	g.mu.Lock()
 	held := g.held
 	var states []store.GroupState
@@ -97,8 +97,6 @@ func (g *group) handOver() error {
 	if !held {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
 	var ackErr error
 	if len(states) > 0 {
 		ackErr = g.bus.log.LogAck(ctx, states)

@@ -20,7 +20,7 @@ type poller struct {
 func startPoller(b *Bus) *poller {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{bus: b, gap: make(chan struct{}, 1), now: make(chan struct{}, 1), cancel: cancel}
-	p.state = outage{log: b.opts.Logger.With("bus", "embedded"), what: "polling the event log"}
+	p.state = outage{log: b.opts.Log.With("bus", "embedded"), what: "polling the event log"}
 	p.done.Go(func() { p.run(ctx) })
 	return p
 }
