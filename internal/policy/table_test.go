@@ -105,8 +105,9 @@ var imports = map[string]rule{
 	"cmd/rondo":      {rondo: []string{".", "internal/cli", "internal/app"}},
 
 	// For tests only.
-	"internal/testenv": {third: []string{postgresDriver, mysqlDriver, redisDriver}},
-	"internal/policy":  {},
+	"internal/auth/authtest": {rondo: []string{".", "internal/auth"}, third: []string{jwx, jsonExperiment}},
+	"internal/testenv":       {third: []string{postgresDriver, mysqlDriver, redisDriver}},
+	"internal/policy":        {},
 }
 
 // exclusive names modules that only some packages may know, whatever else their
@@ -114,7 +115,7 @@ var imports = map[string]rule{
 var exclusive = map[string][]string{
 	huma:           {"internal/httpapi"},
 	kong:           {"internal/cli"},
-	jwx:            {"internal/auth"},
+	jwx:            {"internal/auth", "internal/auth/authtest"},
 	sqliteDriver:   {"store/sqlite"},
 	postgresDriver: {"store/postgres", "internal/testenv"},
 	mysqlDriver:    {"store/mysql", "internal/testenv"},
@@ -122,7 +123,7 @@ var exclusive = map[string][]string{
 }
 
 // testSupport may be imported by tests and by each other, by nothing that ships.
-var testSupport = []string{"internal/testenv", "store/storetest", "bus/bustest"}
+var testSupport = []string{"internal/testenv", "internal/auth/authtest", "store/storetest", "bus/bustest"}
 
 // forbiddenInPure are the packages of the standard library through which the
 // world comes in.
