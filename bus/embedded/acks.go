@@ -11,7 +11,7 @@ import (
 // TakeAcks returns the positions that changed, for the engine to store with a
 // commit that happens anyway (store.Write.Acks). To keep such commits small it
 // returns each stream at most twice per AckFlush, and nil most of the time,
-// which costs one atomic load. Give them back with RestoreAcks when the commit
+// which costs one atomic load. Give them back with ReturnAcks when the commit
 // failed. Whatever nobody takes within AckFlush is stored by the bus itself.
 func (b *Bus) TakeAcks() []store.GroupState {
 	now := b.opts.Clock()
@@ -30,8 +30,8 @@ func (b *Bus) TakeAcks() []store.GroupState {
 	return states
 }
 
-// RestoreAcks says that positions from TakeAcks did not become durable.
-func (b *Bus) RestoreAcks(states []store.GroupState) {
+// ReturnAcks says that positions from TakeAcks did not become durable.
+func (b *Bus) ReturnAcks(states []store.GroupState) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	for _, state := range states {
@@ -83,7 +83,7 @@ func (g *group) flushDue(ctx context.Context) error {
 		return nil
 	}
 	if err := g.bus.log.LogAck(ctx, states); err != nil {
-		g.bus.RestoreAcks(states)
+		g.bus.ReturnAcks(states)
 		return rondo.Op("store positions of group "+g.name, err)
 	}
 	return nil

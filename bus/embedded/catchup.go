@@ -106,9 +106,9 @@ func (g *group) pushAll(entries []*rondo.Outgoing) (blocked map[*stream]bool) {
 // need be with the last entries from the window.
 func (g *group) settle(s *stream) {
 	if s.read < g.pos {
-		entries, _, ok := g.bus.recent.after(s.read)
-		if !ok {
-			return
+		entries, _, _ := g.bus.recent.after(s.read)
+		if len(entries) == 0 || entries[len(entries)-1].Seq < g.pos {
+			return // the window does not have it all: the next read will
 		}
 		for _, e := range entries {
 			if e.Seq > g.pos {

@@ -72,7 +72,7 @@ func (r *relay) Submit(ctx context.Context, messages []bus.Message) error {
 		return &store.Write{Outbox: entries, Acks: acks}, nil
 	})
 	if err != nil {
-		r.bus.RestoreAcks(acks)
+		r.bus.ReturnAcks(acks)
 		return err
 	}
 	for i, seq := range committed.Seqs {
