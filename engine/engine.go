@@ -125,7 +125,7 @@ func New(cfg Config) (*Engine, error) {
 		e.bus = e.embedded
 		e.processor.Release = e.embedded.Committed
 		e.processor.Lazy = func() ([]int64, []store.GroupState) { return nil, e.embedded.TakeAcks() }
-		e.processor.Restore = func(_ []int64, acks []store.GroupState) { e.embedded.RestoreAcks(acks) }
+		e.processor.Restore = func(_ []int64, acks []store.GroupState) { e.embedded.ReturnAcks(acks) }
 	} else {
 		e.relay = caseloop.NewRelay(cfg.Bus, cfg.Store, cfg.Now)
 		e.processor.Release = e.relay.Release
@@ -157,13 +157,6 @@ func (e *Engine) Start(ctx context.Context) error {
 	intake, stopIntake := context.WithCancel(context.Background())
 	outflow, stopOutflow := context.WithCancel(context.Background())
 	e.intake, e.outflow = stopIntake, stopOutflow
-	if e.embedded != nil {
-		if err := e.embedded.Start(ctx); err != nil {
-			stopIntake()
-			stopOutflow()
-			return rondo.Op("start embedded bus", err)
-		}
-	}
 	e.loop.Start()
 	if e.relay != nil {
 		e.senders.Go(func() { e.runRelay(outflow) })
@@ -192,7 +185,7 @@ func (e *Engine) Stop(ctx context.Context) {
 	e.outflow()
 	e.senders.Wait()
 	if e.embedded != nil {
-		if err := e.embedded.Stop(ctx); err != nil {
+		if err := e.embedded.Close(); err != nil {
 			e.log.Warn("stopping the embedded bus", "error", err)
 		}
 	}

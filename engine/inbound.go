@@ -74,7 +74,11 @@ func (t *inboundTypes) firstSight(hash string) bool {
 
 // refreshTypes learns the event types of snapshots that appeared since.
 func (e *Engine) refreshTypes(ctx context.Context) error {
-	e.types.add(event.Inbound()...)
+	for _, name := range event.Types() {
+		if !event.PublishedByOrchestrator(name) {
+			e.types.add(name)
+		}
+	}
 	hashes, err := e.store.SnapshotHashes(ctx)
 	if err != nil {
 		return rondo.Op("list snapshots", err)

@@ -167,7 +167,7 @@ func (b *batch) load() store.Load {
 			continue
 		}
 		load.Events = append(load.Events, in.eventKey())
-		if in.Event.Envelope.Type == event.CaseCreated {
+		if in.Event.Envelope.Type == event.TypeCaseCreated {
 			load.Starts = append(load.Starts, startKey(in))
 		}
 	}
@@ -297,7 +297,7 @@ func (b *batch) known(loaded *store.Loaded, in *Input) (rondo.Outcome, bool) {
 // prepareStart puts the definition that the event would start into the state.
 func (b *batch) prepareStart(loaded *store.Loaded, work *caseWork, in *Input) error {
 	work.state.Start = nil
-	if in.Event.Envelope.Type != event.CaseCreated || work.state.Instance != nil {
+	if in.Event.Envelope.Type != event.TypeCaseCreated || work.state.Instance != nil {
 		return nil
 	}
 	active, ok := loaded.Active[startKey(in)]
