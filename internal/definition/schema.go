@@ -164,7 +164,7 @@ func describe(e *jsonschema.ValidationError, base string, known []string) []rond
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
-		return one("type", "must be %s", list(k.Want, "or"))
+		return one("type", "must be %s", list(withArticles(k.Want), "or"))
 	case *kind.Enum:
 		return one("enum", "must be %s", list(jsonWords(k.Want), "or"))
 	case *kind.Const:
@@ -192,13 +192,13 @@ func describe(e *jsonschema.ValidationError, base string, known []string) []rond
 	case *kind.ExclusiveMaximum:
 		return one("maximum", "must be less than %s", k.Want.RatString())
 	case *kind.MinLength:
-		return one("min_length", "must have at least %d characters", k.Want)
+		return one("min_length", "must have at least %d character(s)", k.Want)
 	case *kind.MaxLength:
-		return one("max_length", "must have at most %d characters", k.Want)
+		return one("max_length", "must have at most %d character(s)", k.Want)
 	case *kind.MinItems:
-		return one("min_items", "must have at least %d items", k.Want)
+		return one("min_items", "must have at least %d item(s)", k.Want)
 	case *kind.MaxItems:
-		return one("max_items", "must have at most %d items", k.Want)
+		return one("max_items", "must have at most %d item(s)", k.Want)
 	case *kind.UniqueItems:
 		return one("unique_items", "must not have the same item twice")
 	case *kind.Pattern:
@@ -218,6 +218,22 @@ func jsonWords(values []any) []string {
 			b = []byte("?")
 		}
 		words = append(words, string(b))
+	}
+	return words
+}
+
+// withArticles turns JSON types into English.
+func withArticles(types []string) []string {
+	words := make([]string, 0, len(types))
+	for _, t := range types {
+		switch t {
+		case "null":
+			words = append(words, t)
+		case "array", "object", "integer":
+			words = append(words, "an "+t)
+		default:
+			words = append(words, "a "+t)
+		}
 	}
 	return words
 }

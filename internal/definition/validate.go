@@ -118,11 +118,24 @@ func (v *validator) checkID(id string, step *writtenStep) {
 }
 
 func (v *validator) checkUnknownKind(step *writtenStep) {
-	if step.kind == "" {
-		v.add("kind_missing", step.at("kind"), "say what the step is, e.g. \"kind\": \"condition\"; known kinds are %s", list(sortedKeys(v.kinds), "and"))
-		return
+	known := sortedKeys(v.kinds)
+	switch near := suggestion(step.kind, known); {
+	case v.mistyped(step.at(), step.at("kind")):
+	case step.kind == "":
+		v.add("kind_missing", step.at("kind"), "say what the step is; known kinds are %s", list(known, "and"))
+	case near != "":
+		v.add("kind_unknown", step.at("kind"), "there is no kind %s%s", quote(step.kind), near)
+	default:
+		v.add("kind_unknown", step.at("kind"), "there is no kind %s; known kinds are %s", quote(step.kind), list(known, "and"))
 	}
-	v.add("kind_unknown", step.at("kind"), "there is no kind %s; known kinds are %s%s", quote(step.kind), list(sortedKeys(v.kinds), "and"), suggestion(step.kind, sortedKeys(v.kinds)))
+}
+
+// mistyped reports whether a value at one of the places is already known to be
+// of the wrong type, so that it need not be called missing too.
+func (v *validator) mistyped(places ...string) bool {
+	return slices.ContainsFunc(v.errors, func(f rondo.FieldError) bool {
+		return f.Code == "wrong_type" && slices.Contains(places, f.Pointer)
+	})
 }
 
 // checkTimes judges timeouts and retries.
@@ -155,10 +168,8 @@ func (v *validator) checkTimes(step *writtenStep) {
 			v.add("retries_invalid", step.at(written.name), "must be more than 0 and at most %d seconds (7 days)", maxRetrySeconds)
 		}
 	}
-	if base > limit && step.retryBase != nil {
-		v.add("retries_invalid", step.at("retry_base_seconds"), "the first wait (%s s) is longer than the longest allowed (%s s); raise retry_cap_seconds", seconds(base), seconds(limit))
-	} else if base > limit {
-		v.add("retries_invalid", step.at("retry_cap_seconds"), "the longest wait (%s s) is shorter than the first (%s s); set retry_base_seconds too", seconds(limit), seconds(base))
+	if base > limit {
+		v.warn("retry_cap_below_base", step.at(), "the cap cuts the first wait of %s s, so every wait is %s s; raise retry_cap_seconds or lower retry_base_seconds", seconds(base), seconds(limit))
 	}
 }
 
@@ -170,7 +181,7 @@ func (v *validator) warnUnused(step *writtenStep) {
 		"retry_jitter": step.retryJitter, "retry_on_timeout": step.retryOnTimeout,
 	} {
 		if given {
-			v.warn("no_effect", step.at(name), "a %s step is done at once, so %s has no effect; remove it", step.kind, name)
+			v.warn("no_effect", step.at(name), "a step of kind %s is done at once, so %s has no effect; remove it", step.kind, name)
 		}
 	}
 }
@@ -214,7 +225,7 @@ func (v *validator) checkOutcomes(step *writtenStep, contract *Contract) {
 	for outcome, target := range step.transitions {
 		at := step.at("transitions", outcome)
 		if !slices.Contains(allowed, outcome) {
-			v.add("outcome_unknown", at, "a %s step has no outcome %s, only %s%s", step.kind, quote(outcome), list(allowed, "and"), suggestion(outcome, allowed))
+			v.add("outcome_unknown", at, "a step of kind %s has no outcome %s, only %s%s", step.kind, quote(outcome), list(allowed, "and"), suggestion(outcome, allowed))
 		} else if contract.Behaviour == BehaviourFinal && target != Terminal {
 			v.add("final_target", at, "after the final step nothing may follow; lead %s to TERMINAL", outcome)
 		}

@@ -23,15 +23,14 @@ func (v *validator) checkGraph() {
 
 func (v *validator) checkStart() {
 	ids := sortedKeys(v.doc.steps)
-	switch {
-	case len(ids) == 0:
+	if len(ids) == 0 && !v.mistyped("/steps") {
 		v.add("steps_missing", "/steps", "a workflow needs at least one step")
-		if v.doc.start == "" {
-			v.add("start_step_missing", "/start_step", "name the step that a case begins with")
-		}
+	}
+	switch {
+	case v.mistyped("/start_step"), v.doc.steps[v.doc.start] != nil:
 	case v.doc.start == "":
 		v.add("start_step_missing", "/start_step", "name the step that a case begins with")
-	case v.doc.steps[v.doc.start] == nil:
+	default:
 		v.add("start_step_unknown", "/start_step", "there is no step %s%s", quote(v.doc.start), suggestion(v.doc.start, ids))
 	}
 }

@@ -21,15 +21,8 @@ func (v *validator) checkExpression(step *writtenStep) {
 		v.add("expr_missing", at, "write what decides, e.g. \"expr\": \"ai_review.confidence < 0.7\"")
 		return
 	}
-	expr, err := cond.Parse(src)
-	if err != nil {
+	if _, err := cond.Parse(src); err != nil {
 		v.add("expr_invalid", at, "%s", err)
-		return
-	}
-	for _, p := range expr.Samples() {
-		if p < 0 || p > 1 {
-			v.add("sample_out_of_range", at, "sample(p) takes the share of cases, from 0 to 1, not %v", p)
-		}
 	}
 }
 
@@ -135,7 +128,7 @@ func (v *validator) checkPath(path []string, at string, known *knowledge, add ad
 	case !known.maybe[path[0]]:
 		add("path_never_produced", at, "%s is never there: no way leads through %s before this step", shown, quote(path[0]))
 	case !known.always[path[0]]:
-		v.warn("path_not_on_every_way", at, "%s is missing on some ways to this step; use coalesce to say what missing means, or check that it cannot happen", shown)
+		v.warn("path_not_on_every_way", at, "%s is missing on some ways to this step; say what missing means (coalesce in an expression), or see to it that it is there", shown)
 	}
 }
 
@@ -164,7 +157,7 @@ func (v *validator) checkRoot(path []string, at string, add addFunc) bool {
 		return false
 	}
 	if !v.producesOutput(step.id) {
-		add("path_never_produced", at, "%s is never there: a %s step leaves no output", shown, step.kind)
+		add("path_never_produced", at, "%s is never there: a step of kind %s leaves no output", shown, step.kind)
 		return false
 	}
 	contract := v.contract(step)
@@ -176,7 +169,7 @@ func (v *validator) checkRoot(path []string, at string, add addFunc) bool {
 		if contract.OutputSchema.closed {
 			report = add
 		}
-		report("path_not_in_output", at, "%s: the output of %s is not known to have %s, only %s%s", shown, step.kind, quote(path[1]), list(props, "and"), suggestion(path[1], props))
+		report("path_not_in_output", at, "%s: the output of a %s step is not known to have %s, only %s%s", shown, step.kind, quote(path[1]), list(props, "and"), suggestion(path[1], props))
 	}
 	return true
 }
