@@ -1,9 +1,9 @@
 package flow
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/rondo-engine/rondo"
 )
@@ -98,7 +98,7 @@ func (m *move) newestOutput(member string, fits func(json.RawMessage) bool) json
 // mentions spares the decoding of outputs that cannot hold a member. A name
 // written with escapes is not plain text, hence the look for a backslash.
 func mentions(raw json.RawMessage, member string) bool {
-	return strings.Contains(string(raw), member) || strings.IndexByte(string(raw), '\\') >= 0
+	return bytes.Contains(raw, []byte(member)) || bytes.IndexByte(raw, '\\') >= 0
 }
 
 // outputs reports whether a step has an output in the context.

@@ -56,8 +56,8 @@ func decideEvent(s State, in Event, env Env) Decision {
 	}
 	if m.inst != nil {
 		row.InstanceID = m.inst.ID
-		m.settleParked()
 	}
+	m.settleParked()
 	return m.finish()
 }
 

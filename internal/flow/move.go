@@ -45,15 +45,11 @@ func (m *move) own() {
 	m.inst = &mine
 }
 
-// finish closes the decision: nothing changes after it.
+// finish closes the decision: nothing changes after it. Only what changed the
+// instance moves its wake-up, so that an event which means nothing writes nothing.
 func (m *move) finish() Decision {
-	if m.inst != nil {
-		if wake := nextWake(m.inst, m.now); !wake.Equal(m.inst.WakeAt) {
-			m.own()
-			m.inst.WakeAt = wake
-		}
-	}
 	if m.owned {
+		m.inst.WakeAt = nextWake(m.inst, m.now)
 		m.decided.Instance = m.inst
 	}
 	return m.decided

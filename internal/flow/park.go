@@ -12,7 +12,7 @@ import (
 // so it begins again with the oldest. Once the instance has ended, what is still
 // parked is stale.
 func (m *move) settleParked() {
-	if len(m.parked) == 0 || m.inst == nil {
+	if len(m.parked) == 0 || !m.owned {
 		return
 	}
 	cause := m.cause

@@ -22,6 +22,9 @@ func decideTimer(s State, env Env) Decision {
 		m.fire(i)
 	}
 	m.settleParked()
+	if !m.inst.Status.Terminal() && !nextWake(m.inst, m.now).Equal(m.inst.WakeAt) {
+		m.own()
+	}
 	return m.finish()
 }
 
