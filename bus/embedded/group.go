@@ -9,6 +9,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/bus/internal/outage"
 )
 
 // never is a time that does not come, in Unix ns.
@@ -133,7 +134,7 @@ func (g *group) stop(ctx context.Context) error {
 
 // run does the group's database work until it is stopped.
 func (g *group) run(ctx context.Context) {
-	state := outage{log: g.bus.opts.Log.With("bus", "embedded", "group", g.name), what: "reading the event log"}
+	state := outage.Log{To: g.bus.opts.Log.With("bus", "embedded", "group", g.name), What: "reading the event log"}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -144,7 +145,7 @@ func (g *group) run(ctx context.Context) {
 		case <-timer.C:
 		}
 		wait, err := g.step(ctx)
-		state.report(ctx, err)
+		state.Report(ctx, err)
 		timer.Reset(wait)
 	}
 }

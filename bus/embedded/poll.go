@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/rondo-engine/rondo/bus/internal/outage"
 )
 
 // poller finds entries that this process did not commit, or did not report, by
@@ -14,13 +16,13 @@ type poller struct {
 	now    chan struct{} // look at once
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	state  outage
+	state  outage.Log
 }
 
 func startPoller(b *Bus) *poller {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{bus: b, gap: make(chan struct{}, 1), now: make(chan struct{}, 1), cancel: cancel}
-	p.state = outage{log: b.opts.Log.With("bus", "embedded"), what: "polling the event log"}
+	p.state = outage.Log{To: b.opts.Log.With("bus", "embedded"), What: "polling the event log"}
 	p.done.Go(func() { p.run(ctx) })
 	return p
 }
@@ -71,7 +73,7 @@ func (p *poller) look(ctx context.Context) {
 		return
 	}
 	head, err := p.bus.log.LogHead(ctx)
-	p.state.report(ctx, err)
+	p.state.Report(ctx, err)
 	if err == nil && p.bus.recent.reach(head) {
 		p.bus.deliver()
 	}
