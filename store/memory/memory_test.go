@@ -1,0 +1,18 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/memory"
+	"github.com/rondo-engine/rondo/store/storetest"
+)
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, storetest.Harness{
+		Open: func(_ *testing.T, opts storetest.Options) store.Store {
+			return memory.Open(memory.Options{Embedded: opts.Embedded})
+		},
+		Again: func(_ *testing.T, first store.Store) store.Store { return first },
+	})
+}

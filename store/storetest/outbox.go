@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// numbered is events with the numbers that a commit gave them.
+func numbered(events []rondo.Outgoing, committed store.Committed) []rondo.Outgoing {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Seq = committed.Seqs[i]
+	}
+	return events
+}
+
+// send commits events and returns them with their numbers.
+func (d *db) send(events []rondo.Outgoing) []rondo.Outgoing {
+	d.t.Helper()
+	return numbered(events, d.commit(&store.Write{Outbox: events}))
+}
+
+func (d *db) claim(now time.Time, limit int) []rondo.Outgoing {
+	d.t.Helper()
+	return must(d.ClaimUnsent(d.ctx, now, now, time.Minute, limit))(d.t)
+}
+
+func (d *db) wantBacklog(count int, oldest time.Time) {
+	d.t.Helper()
+	got, since, err := d.Backlog(d.ctx)
+	if err != nil || got != count || !since.Equal(oldest) {
+		d.t.Fatalf("the backlog is %d since %v (%v), want %d since %v", got, since, err, count, oldest)
+	}
+}
+
+var outboxTests = []test{
+	{name: "unsent events are claimed in order, as they were written", run: func(d *db) {
+		relayed := d.newOutgoing("case.created")
+		relayed.Relayed, relayed.InstanceID = true, rondo.ID{}
+		want := d.send([]rondo.Outgoing{d.newOutgoing("workflow.started"), relayed})
+		want = append(want, d.send(d.outgoing("workflow.halted", 1))...)
+		got := d.claim(epoch, 10)
+		same(d.t, "the unsent events", got, want)
+		for i := range got {
+			sameBytes(d.t, "the envelope", got[i].Envelope, want[i].Envelope)
+		}
+	}},
+	{name: "an event may be sent twice under one id", run: func(d *db) {
+		event := d.newOutgoing("ai_review.requested")
+		d.send([]rondo.Outgoing{event, event})
+		d.wantBacklog(2, epoch)
+	}},
+	{name: "claimed events are not claimed again until the lease ends", run: func(d *db) {
+		want := d.send(d.outgoing("workflow.started", 3))
+		same(d.t, "the first claim", d.claim(epoch, 2), want[:2])
+		same(d.t, "the second claim", d.again().claim(epoch, 10), want[2:])
+		same(d.t, "a claim before the lease ends", d.claim(epoch.Add(time.Minute-time.Microsecond), 10), []rondo.Outgoing{})
+		same(d.t, "a claim when the lease ends", d.claim(epoch.Add(time.Minute), 10), want)
+	}},
+	{name: "events younger than asked for are left alone", run: func(d *db) {
+		events := d.outgoing("workflow.started", 3)
+		events[1].CreatedAt = epoch.Add(time.Second)
+		events[2].CreatedAt = epoch.Add(-time.Second)
+		want := d.send(events)
+		now := epoch.Add(time.Hour)
+		same(d.t, "the old events", must(d.ClaimUnsent(d.ctx, now, epoch, time.Minute, 10))(d.t), []rondo.Outgoing{want[0], want[2]})
+		same(d.t, "the rest", d.claim(now, 10), want[1:2])
+	}},
+	{name: "sent events are gone, marked alone or with a commit", run: func(d *db) {
+		want := d.send(d.outgoing("workflow.started", 4))
+		d.wantBacklog(4, epoch)
+		must(0, d.MarkSent(d.ctx, []int64{want[0].Seq, want[2].Seq}))(d.t)
+		d.commit(&store.Write{Sent: []int64{want[3].Seq}})
+		d.wantBacklog(1, epoch)
+		same(d.t, "the unsent events", d.claim(epoch, 10), want[1:2])
+		must(0, d.MarkSent(d.ctx, []int64{want[0].Seq, want[1].Seq, want[1].Seq, 999}))(d.t)
+		must(0, d.MarkSent(d.ctx, nil))(d.t)
+		d.wantBacklog(0, time.Time{})
+	}},
+	{name: "a commit that fails marks nothing as sent", run: func(d *db) {
+		want := d.send(d.outgoing("workflow.started", 1))
+		event := d.newEvent(key("c-1"), "case.created")
+		d.refused(&store.Write{Sent: []int64{want[0].Seq}, Events: []rondo.EventRecord{event, event}})
+		d.wantBacklog(1, epoch)
+	}},
+	{name: "numbers are not used again", run: func(d *db) {
+		first := d.send(d.outgoing("workflow.started", 1))
+		must(0, d.MarkSent(d.ctx, []int64{first[0].Seq}))(d.t)
+		if second := d.send(d.outgoing("workflow.started", 1)); second[0].Seq <= first[0].Seq {
+			d.t.Fatalf("number %d follows %d", second[0].Seq, first[0].Seq)
+		}
+	}},
+	{name: "the backlog counts claimed events and knows the oldest", run: func(d *db) {
+		d.wantBacklog(0, time.Time{})
+		events := d.outgoing("workflow.started", 2)
+		events[1].CreatedAt = epoch.Add(-time.Hour)
+		d.send(events)
+		d.claim(epoch, 10)
+		d.wantBacklog(2, epoch.Add(-time.Hour))
+	}},
+	{name: "relays never get the same event and together get all", run: func(d *db) {
+		const events, relays = 60, 4
+		d.send(d.outgoing("workflow.started", events))
+		second := d.again()
+		var mu sync.Mutex
+		claims := map[int64]int{}
+		errs := make([]error, relays)
+		together(relays, func(i int) {
+			for {
+				rows, err := []*db{d, second}[i%2].ClaimUnsent(d.ctx, epoch, epoch, time.Hour, 5)
+				if err != nil || len(rows) == 0 {
+					errs[i] = err
+					return
+				}
+				mu.Lock()
+				for _, row := range rows {
+					claims[row.Seq]++
+				}
+				mu.Unlock()
+			}
+		})
+		if err := errors.Join(errs...); err != nil {
+			d.t.Fatalf("claim: %v", err)
+		}
+		for seq, n := range claims {
+			if n != 1 {
+				d.t.Fatalf("event %d was claimed %d times", seq, n)
+			}
+		}
+		if len(claims) != events {
+			d.t.Fatalf("%d events were claimed, want %d", len(claims), events)
+		}
+	}},
+	{name: "nothing goes to the log", run: func(d *db) {
+		d.send(d.outgoing("workflow.started", 2))
+		if head := must(d.LogHead(d.ctx))(d.t); head != 0 {
+			d.t.Fatalf("the head of the log is %d, want 0", head)
+		}
+	}},
+}
