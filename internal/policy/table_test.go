@@ -11,8 +11,8 @@ type rule struct {
 	third []string
 	// pure packages decide and do nothing else: see forbiddenInPure.
 	pure bool
-	// anything is for composition roots: every package of this module and every
-	// module but those that only one package may know (see exclusive).
+	// anything is for the composition root: every package of this module, and
+	// every module but those that only their owners may know (see exclusive).
 	anything bool
 }
 
@@ -72,8 +72,9 @@ var imports = map[string]rule{
 	"store/mysql":             {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{mysqlDriver, goose}},
 	"bus":                     {rondo: contracts},
 	"bus/bustest":             {rondo: with(contracts, "bus"), third: []string{cmp, rapid, xsync}},
-	"bus/embedded":            {rondo: ports, third: []string{xsync}}, // a bus on the store's own log
-	"bus/redis":               {rondo: with(contracts, "bus"), third: []string{redisDriver, xsync}},
+	"bus/internal/outage":     {rondo: []string{"."}},
+	"bus/embedded":            {rondo: with(ports, "bus/internal/outage"), third: []string{xsync}}, // a bus on the store's own log
+	"bus/redis":               {rondo: with(contracts, "bus", "bus/internal/outage"), third: []string{redisDriver, xsync}},
 
 	// The application: the core and the ports, no driver of a technology. The
 	// embedded bus is none: it stands on the store port alone, and the engine
@@ -97,11 +98,12 @@ var imports = map[string]rule{
 	"internal/httpapi": {rondo: services, third: []string{huma, jsonExperiment}},
 	"internal/config":  {rondo: contracts, third: []string{yaml}},
 	"internal/cli": {
-		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench"),
+		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench", "internal/demo"),
 		third: []string{kong, yaml, xterm},
 	},
+	"internal/demo":  {rondo: with(services, "worker", "modules")},
+	"internal/bench": {rondo: with(services, "bus/embedded", "worker", "modules", "client", "internal/app")},
 	"internal/app":   {anything: true}, // the only composition root
-	"internal/bench": {anything: true}, // composes engines to measure them
 	"cmd/rondo":      {rondo: []string{".", "internal/cli", "internal/app"}},
 
 	// For tests only.
