@@ -1,0 +1,29 @@
+// Package sqlstore is what the SQL drivers share: the tables, the rows that a
+// store.Write becomes, how rows become values again, and every call of the port
+// that is not on the write path of cases.
+//
+// A driver (sqlite, postgres, mysql) gives it a Dialect, the few words that
+// databases spell differently, and a Runner, its connections. The write path is
+// split: NewPlan says what must be written, the driver says how, because that is
+// where databases want opposite things (one-row prepared statements, arrays, or
+// one packet of text).
+//
+// # Layout
+//
+//   - Ids are 16 bytes (BLOB, uuid, BINARY(16)); external strings compare
+//     bytewise; times are integer microseconds since 1970 UTC, NULL = none; JSON
+//     documents are opaque bytes.
+//   - An instance is one row: open attempts live in its machine document. A step
+//     row is written once, when its attempt ends.
+//   - instances.live is 1 unless the instance is cancelled, then NULL, so that
+//     one unique index both finds the instances of a case and forbids a second
+//     live one.
+//   - parked names the ledger rows that wait for their case: a side table, so
+//     that ordinary events pay for no index of it.
+//   - cases is the lock row of a case where the database locks rows.
+//   - events.type is not indexed: only the first group that ever joins a stream
+//     of the embedded bus looks for it.
+//
+// It imports the root package, the port and database/sql, and starts no
+// goroutine.
+package sqlstore

@@ -1,0 +1,173 @@
+package sqlstore
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// conditions collects the parts of a WHERE clause.
+type conditions struct {
+	parts []string
+	args  []any
+}
+
+func (c *conditions) add(part string, args ...any) {
+	c.parts = append(c.parts, part)
+	c.args = append(c.args, args...)
+}
+
+// is adds column = value unless the value is the zero that filters nothing.
+func (c *conditions) is(column, value string) {
+	if value != "" {
+		c.add(column+" = ?", value)
+	}
+}
+
+func (c *conditions) where() string {
+	if len(c.parts) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.parts, " AND ")
+}
+
+// newest orders and limits a list that is newest first, by id.
+func (c *conditions) newest(page store.Page) string {
+	if !page.After.IsZero() {
+		c.add("id < ?", ID(page.After))
+	}
+	return c.where() + " ORDER BY id DESC" + c.limit(page)
+}
+
+// oldest is newest in the other direction.
+func (c *conditions) oldest(page store.Page) string {
+	if !page.After.IsZero() {
+		c.add("id > ?", ID(page.After))
+	}
+	return c.where() + " ORDER BY id" + c.limit(page)
+}
+
+func (c *conditions) limit(page store.Page) string {
+	if page.Limit <= 0 {
+		return ""
+	}
+	c.args = append(c.args, int64(page.Limit))
+	return " LIMIT ?"
+}
+
+// Instance implements store.Ledger.
+func (c *Cold) Instance(ctx context.Context, org string, id rondo.ID) (*rondo.Instance, error) {
+	found, err := list(ctx, c.reader(), ReadInstance,
+		"SELECT "+c.tables.Instances.Names("")+" FROM instances WHERE id = ? AND org_id = ?", ID(id), org)
+	if err != nil {
+		return nil, c.wrap("read instance", err)
+	}
+	if len(found) == 0 {
+		return nil, rondo.NotFound("workflow instance")
+	}
+	return found[0], nil
+}
+
+// Instances implements store.Ledger.
+func (c *Cold) Instances(ctx context.Context, filter store.InstanceFilter, page store.Page) ([]*rondo.Instance, error) {
+	query, args := c.instancesQuery(filter, page)
+	found, err := list(ctx, c.reader(), ReadInstance, query, args...)
+	return found, c.wrap("list instances", err)
+}
+
+// instancesQuery lists by the index (org, status, id). A list of an org over all
+// states is the newest of each state, merged: the index has no order by id alone,
+// and one more index would cost every case.
+func (c *Cold) instancesQuery(filter store.InstanceFilter, page store.Page) (string, []any) {
+	columns := c.tables.Instances.Names("")
+	if filter.OrgID == "" || filter.CaseID != "" || filter.Status != "" || page.Limit <= 0 {
+		where := c.instanceConditions(filter)
+		tail := where.newest(page)
+		return "SELECT " + columns + " FROM instances" + tail, where.args
+	}
+	var query strings.Builder
+	var args []any
+	query.WriteString("SELECT " + columns + " FROM instances WHERE id IN (SELECT id FROM (")
+	for i, status := range []rondo.Status{rondo.StatusRunning, rondo.StatusHalted, rondo.StatusCompleted, rondo.StatusCancelled} {
+		filter.Status = status
+		where := c.instanceConditions(filter)
+		if i > 0 {
+			query.WriteString(" UNION ALL ")
+		}
+		query.WriteString("SELECT id FROM (SELECT id FROM instances" + where.newest(page) + ") of_" + string(status))
+		args = append(args, where.args...)
+	}
+	query.WriteString(") newest) ORDER BY id DESC LIMIT ?")
+	return query.String(), append(args, int64(page.Limit))
+}
+
+func (c *Cold) instanceConditions(filter store.InstanceFilter) *conditions {
+	where := &conditions{}
+	where.is("org_id", filter.OrgID)
+	where.is("case_id", filter.CaseID)
+	where.is("product_id", filter.ProductID)
+	where.is("status", string(filter.Status))
+	where.is("mode", string(filter.Mode))
+	if !filter.DefinitionID.IsZero() {
+		where.add("definition_id = ?", ID(filter.DefinitionID))
+	}
+	where.is("halt_reason", filter.ReasonCode)
+	if filter.StepID != "" {
+		where.add(c.dialect.contains("step_ids"), " "+filter.StepID+" ")
+	}
+	if !filter.StartedFrom.IsZero() {
+		where.add("started_at >= ?", Micros(filter.StartedFrom))
+	}
+	if !filter.StartedTo.IsZero() {
+		where.add("started_at < ?", Micros(filter.StartedTo))
+	}
+	return where
+}
+
+// Steps implements store.Ledger.
+func (c *Cold) Steps(ctx context.Context, org string, instance rondo.ID) ([]rondo.Step, error) {
+	found, err := list(ctx, c.reader(), ReadStep,
+		"SELECT "+c.tables.Steps.Names("")+" FROM steps WHERE instance_id = ? AND org_id = ? ORDER BY seq", ID(instance), org)
+	return found, c.wrap("list steps", err)
+}
+
+// Events implements store.Ledger.
+func (c *Cold) Events(ctx context.Context, org string, instance rondo.ID, page store.Page) ([]rondo.EventRecord, error) {
+	where := &conditions{}
+	where.add("instance_id = ?", ID(instance))
+	where.add("org_id = ?", org)
+	tail := where.oldest(page)
+	found, err := list(ctx, c.reader(), ReadEvent, "SELECT "+c.tables.Events.Names("")+" FROM events"+tail, where.args...)
+	return found, c.wrap("list events", err)
+}
+
+// Event implements store.Ledger.
+func (c *Cold) Event(ctx context.Context, org string, eventID rondo.ID) (*rondo.EventRecord, error) {
+	found, err := list(ctx, c.reader(), ReadEvent,
+		"SELECT "+c.tables.Events.Names("")+" FROM events WHERE org_id = ? AND event_id = ?", org, ID(eventID))
+	if err != nil {
+		return nil, c.wrap("read event", err)
+	}
+	if len(found) == 0 {
+		return nil, rondo.NotFound("event")
+	}
+	return &found[0], nil
+}
+
+// Interventions implements store.Ledger.
+func (c *Cold) Interventions(ctx context.Context, org string, instance rondo.ID) ([]rondo.Intervention, error) {
+	found, err := list(ctx, c.reader(), readIntervention,
+		"SELECT "+c.tables.Interventions.Names("")+" FROM interventions WHERE instance_id = ? AND org_id = ? ORDER BY id", ID(instance), org)
+	return found, c.wrap("list interventions", err)
+}
+
+// DeadLetters implements store.Ledger.
+func (c *Cold) DeadLetters(ctx context.Context, org string, page store.Page) ([]rondo.DeadLetter, error) {
+	where := &conditions{}
+	where.is("org_id", org)
+	tail := where.newest(page)
+	found, err := list(ctx, c.reader(), readDeadLetter, "SELECT "+c.tables.DeadLetters.Names("")+" FROM dead_letters"+tail, where.args...)
+	return found, c.wrap("list dead letters", err)
+}

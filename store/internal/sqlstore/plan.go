@@ -1,0 +1,241 @@
+package sqlstore
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Plan is a Write as rows, in the order in which a driver must apply it: within
+// each list rows ascend by key, and an instance that gives up its case is
+// updated before its successor is inserted.
+type Plan struct {
+	Updates    []InstanceUpdate
+	Inserts    []Insert // tables with rows to add
+	Rejudged   []Rejudged
+	Duplicates []Duplicate
+	Sent       []int64
+	Acks       []store.GroupState
+	Outgoing   []rondo.Outgoing
+}
+
+// Insert is the rows to add to one table.
+type Insert struct {
+	Table *Table
+	Rows  [][]any
+}
+
+// InstanceUpdate replaces the instance whose stored version is Previous.
+type InstanceUpdate struct {
+	Row      []any // all columns of instances
+	Previous int64
+}
+
+// Rejudged is a ledger row with a new outcome.
+type Rejudged struct {
+	Key        rondo.EventKey
+	CaseID     string
+	Outcome    string
+	InstanceID rondo.ID
+	Processed  bool
+	Error      string
+}
+
+// Duplicate is how often one event came again.
+type Duplicate struct {
+	Key   rondo.EventKey
+	Times int64
+}
+
+// NewPlan turns a Write into rows.
+func NewPlan(t *Tables, w *store.Write) (*Plan, error) {
+	p := &Plan{Sent: w.Sent, Acks: w.Acks, Outgoing: w.Outbox}
+	if err := p.instances(t, w.Instances); err != nil {
+		return nil, err
+	}
+	p.insert(&t.Events, eventRows(w.Events))
+	p.insert(&t.Steps, rowsOf(w.Steps, stepRow))
+	p.insert(&t.Interventions, rowsOf(w.Interventions, interventionRow))
+	p.insert(&t.DeadLetters, rowsOf(w.DeadLetters, deadLetterRow))
+	p.insert(&t.Parked, parkedRows(w.Events))
+	p.rejudged(w.Rejudged)
+	p.duplicates(w.Duplicates)
+	return p, nil
+}
+
+// Empty reports whether there is nothing to write.
+func (p *Plan) Empty() bool {
+	return len(p.Updates)+len(p.Inserts)+len(p.Rejudged)+len(p.Duplicates)+len(p.Sent)+len(p.Acks)+len(p.Outgoing) == 0
+}
+
+func (p *Plan) instances(t *Tables, writes []store.InstanceWrite) error {
+	var added [][]any
+	for _, w := range writes {
+		row, err := instanceRow(w.Instance)
+		if err != nil {
+			return err
+		}
+		if w.Previous == 0 {
+			added = append(added, row)
+		} else {
+			p.Updates = append(p.Updates, InstanceUpdate{Row: row, Previous: w.Previous})
+		}
+	}
+	slices.SortFunc(p.Updates, func(a, b InstanceUpdate) int { return compareFirst(a.Row, b.Row) })
+	slices.SortFunc(added, compareFirst)
+	p.insert(&t.Instances, added)
+	return nil
+}
+
+func compareFirst(a, b []any) int {
+	x, _ := a[0].([]byte)
+	y, _ := b[0].([]byte)
+	return bytes.Compare(x, y)
+}
+
+func (p *Plan) insert(t *Table, rows [][]any) {
+	if len(rows) > 0 {
+		p.Inserts = append(p.Inserts, Insert{Table: t, Rows: rows})
+	}
+}
+
+func rowsOf[T any](items []T, row func(*T) []any) [][]any {
+	if len(items) == 0 {
+		return nil
+	}
+	rows := make([][]any, len(items))
+	for i := range items {
+		rows[i] = row(&items[i])
+	}
+	return rows
+}
+
+// eventRows ascend by key, so that two batches that bring the same event of two
+// cases meet in the same order.
+func eventRows(events []rondo.EventRecord) [][]any {
+	if len(events) == 0 {
+		return nil
+	}
+	order := make([]*rondo.EventRecord, len(events))
+	for i := range events {
+		order[i] = &events[i]
+	}
+	slices.SortFunc(order, func(a, b *rondo.EventRecord) int {
+		return compareEvents(rondo.EventKey{OrgID: a.OrgID, EventID: a.EventID}, rondo.EventKey{OrgID: b.OrgID, EventID: b.EventID})
+	})
+	rows := make([][]any, len(order))
+	for i, e := range order {
+		rows[i] = eventRow(e)
+	}
+	return rows
+}
+
+func parkedRows(events []rondo.EventRecord) [][]any {
+	var rows [][]any
+	for i := range events {
+		if e := &events[i]; e.Outcome == rondo.OutcomeParked {
+			rows = append(rows, []any{e.OrgID, e.CaseID, ID(e.EventID)})
+		}
+	}
+	return rows
+}
+
+func (p *Plan) rejudged(events []rondo.EventRecord) {
+	for i := range events {
+		e := &events[i]
+		p.Rejudged = append(p.Rejudged, Rejudged{
+			Key: rondo.EventKey{OrgID: e.OrgID, EventID: e.EventID}, CaseID: e.CaseID,
+			Outcome: string(e.Outcome), InstanceID: e.InstanceID, Processed: e.Processed, Error: e.Error,
+		})
+	}
+	slices.SortStableFunc(p.Rejudged, func(a, b Rejudged) int { return compareEvents(a.Key, b.Key) })
+}
+
+// Parked reports whether the event waits again.
+func (r *Rejudged) Parked() bool { return r.Outcome == string(rondo.OutcomeParked) }
+
+func (p *Plan) duplicates(keys []rondo.EventKey) {
+	if len(keys) == 0 {
+		return
+	}
+	times := make(map[rondo.EventKey]int64, len(keys))
+	for _, key := range keys {
+		times[key]++
+	}
+	for key, n := range times {
+		p.Duplicates = append(p.Duplicates, Duplicate{Key: key, Times: n})
+	}
+	slices.SortFunc(p.Duplicates, func(a, b Duplicate) int { return compareEvents(a.Key, b.Key) })
+}
+
+func compareEvents(a, b rondo.EventKey) int {
+	return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), bytes.Compare(a.EventID[:], b.EventID[:]))
+}
+
+// Listened splits outgoing events into those that the log takes and the rest: a
+// relayed event that no group listens to stays in the ledger only. It returns
+// the indexes of those taken.
+func Listened(outgoing []rondo.Outgoing, streams map[string]bool) []int {
+	taken := make([]int, 0, len(outgoing))
+	for i := range outgoing {
+		if !outgoing[i].Relayed || streams[outgoing[i].Stream] {
+			taken = append(taken, i)
+		}
+	}
+	return taken
+}
+
+// OutboxRows are the rows for the outbox, in the order of the events.
+func OutboxRows(outgoing []rondo.Outgoing) [][]any { return rowsOf(outgoing, outgoingRow) }
+
+// LogRow is the row of one event for the log, numbered seq.
+func LogRow(o *rondo.Outgoing, seq int64) []any {
+	return append([]any{seq}, outgoingRow(o)...)
+}
+
+// CaseKeys returns the distinct keys in the order in which cases are locked.
+func CaseKeys(keys []rondo.CaseKey) []rondo.CaseKey {
+	sorted := slices.Clone(keys)
+	slices.SortFunc(sorted, func(a, b rondo.CaseKey) int {
+		return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), cmp.Compare(a.CaseID, b.CaseID))
+	})
+	return slices.Compact(sorted)
+}
+
+// NewLoaded has an entry for every case of a load.
+func NewLoaded(load store.Load) *store.Loaded {
+	loaded := &store.Loaded{
+		Cases:  make(map[rondo.CaseKey]store.CaseState, len(load.Cases)),
+		Seen:   make(map[rondo.EventKey]store.SeenEvent),
+		Active: make(map[store.StartKey]store.ActiveDefinition, len(load.Starts)),
+	}
+	for _, key := range load.Cases {
+		loaded.Cases[key] = store.CaseState{}
+	}
+	return loaded
+}
+
+// Keep makes i the state of its case unless a newer instance is known: the one
+// that is not cancelled, else the one with the highest id.
+func Keep(loaded *store.Loaded, i *rondo.Instance) {
+	state := loaded.Cases[i.Key()]
+	if have := state.Instance; have != nil {
+		cancelled := i.Status == rondo.StatusCancelled
+		if have.Status != rondo.StatusCancelled || cancelled && bytes.Compare(i.ID[:], have.ID[:]) < 0 {
+			return
+		}
+	}
+	state.Instance = i
+	loaded.Cases[i.Key()] = state
+}
+
+// KeepParked adds a parked event to its case; rows must come oldest first.
+func KeepParked(loaded *store.Loaded, e rondo.EventRecord) {
+	key := rondo.CaseKey{OrgID: e.OrgID, CaseID: e.CaseID}
+	state := loaded.Cases[key]
+	state.Parked = append(state.Parked, e)
+	loaded.Cases[key] = state
+}

@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Cold is every part of the port but the write path of cases. Drivers embed it.
+type Cold struct {
+	run      Runner
+	dialect  *Dialect
+	tables   *Tables
+	embedded bool
+}
+
+// NewCold makes the shared part of a driver. embedded is store.Options.Embedded.
+func NewCold(run Runner, dialect *Dialect, tables *Tables, embedded bool) *Cold {
+	return &Cold{run: run, dialect: dialect, tables: tables, embedded: embedded}
+}
+
+// Close implements store.System.
+func (c *Cold) Close() error { return c.run.Close() }
+
+func (c *Cold) reader() session { return session{c.run.Reader(), c.dialect} }
+
+func (c *Cold) write(ctx context.Context, op string, work func(session) error) error {
+	err := c.run.Write(ctx, func(q Querier) error { return work(session{q, c.dialect}) })
+	return c.wrap(op, err)
+}
+
+// callerError is what a callback returned: it goes back as it is.
+type callerError struct{ error }
+
+func (e callerError) Unwrap() error { return e.error }
+
+// wrap names the operation. Errors that are already Rondo's keep their code;
+// what a database refuses is a conflict; a caller's own cancellation stays what
+// it is; anything else means that the database cannot be used.
+func (c *Cold) wrap(op string, err error) error {
+	op = c.dialect.Name + ": " + op
+	var known *rondo.Error
+	var caller callerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &caller):
+		return caller.error
+	case errors.As(err, &known):
+		return err
+	case c.dialect.Unique(err):
+		return Forbidden(op, err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &rondo.Error{Code: rondo.CodeUnavailable, Op: op, Err: err}
+	default:
+		return Unavailable(op, err)
+	}
+}

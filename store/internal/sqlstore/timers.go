@@ -1,0 +1,65 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// dueRow is a claimed instance.
+type dueRow struct {
+	id  rondo.ID
+	key rondo.CaseKey
+}
+
+func readDue(values []any) (dueRow, error) {
+	r := reader{values: values}
+	row := dueRow{id: r.id(), key: rondo.CaseKey{OrgID: r.text(), CaseID: r.text()}}
+	return row, wrapRead("due instance", r.err)
+}
+
+// ClaimDue implements store.Timers. A look without a transaction comes first:
+// most polls find nothing and must not take a write lock to learn it.
+func (c *Cold) ClaimDue(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]rondo.CaseKey, error) {
+	next, err := c.NextWake(ctx)
+	if err != nil || limit <= 0 || next.IsZero() || next.After(now) {
+		return nil, err
+	}
+	var keys []rondo.CaseKey
+	err = c.write(ctx, "claim due cases", func(s session) error {
+		due, err := list(ctx, s, readDue,
+			"SELECT id, org_id, case_id FROM instances WHERE wake_at <= ? ORDER BY wake_at, id LIMIT ?"+c.dialect.SkipLocked,
+			now.UnixMicro(), int64(limit))
+		if err != nil || len(due) == 0 {
+			return err
+		}
+		keys = keys[:0]
+		ids := make([]any, len(due))
+		for i, row := range due {
+			keys = append(keys, row.key)
+			ids[i] = ID(row.id)
+		}
+		slices.SortFunc(ids, func(a, b any) int { return bytes.Compare(a.([]byte), b.([]byte)) })
+		_, err = s.exec(ctx, "UPDATE instances SET wake_at = ? WHERE id IN ("+Marks(len(ids))+")",
+			append([]any{now.Add(lease).UnixMicro()}, ids...)...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keys, nil
+}
+
+// NextWake implements store.Timers.
+func (c *Cold) NextWake(ctx context.Context) (time.Time, error) {
+	var next time.Time
+	err := c.reader().each(ctx, func(values []any) error {
+		r := reader{values: values}
+		next = r.time()
+		return r.err
+	}, "SELECT MIN(wake_at) FROM instances WHERE wake_at IS NOT NULL")
+	return next, c.wrap("read the next wake-up", err)
+}

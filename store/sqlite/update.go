@@ -1,0 +1,144 @@
+package sqlite
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+// queries are the texts of the write path's statements.
+type queries struct {
+	live, cancelled, parked, seen, active, listened, streams string
+	update                                                   string
+	rejudge, unpark, park                                    string
+	duplicate, sent                                          string
+	insert                                                   map[string]string // by table
+}
+
+func newQueries(t *sqlstore.Tables) queries {
+	q := queries{
+		live: "SELECT " + t.Instances.Names("") + ", EXISTS (SELECT 1 FROM parked p WHERE p.org_id = ?1 AND p.case_id = ?2) " +
+			"FROM instances WHERE org_id = ?1 AND case_id = ?2 AND live = 1",
+		cancelled: "SELECT " + t.Instances.Names("") + " FROM instances WHERE org_id = ? AND case_id = ? AND live IS NULL ORDER BY id DESC LIMIT 1",
+		parked: "SELECT " + t.Events.Names("e.") + " FROM parked p JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id " +
+			"WHERE p.org_id = ? AND p.case_id = ? ORDER BY e.id",
+		seen:     "SELECT case_id, outcome FROM events WHERE org_id = ? AND event_id = ?",
+		active:   "SELECT id, snapshot_hash FROM definitions WHERE org_id = ?1 AND active_product IN (?2, '') ORDER BY active_product DESC LIMIT 1",
+		streams:  "SELECT DISTINCT stream FROM log_positions",
+		listened: "SELECT joins, MAX(COALESCE((SELECT seq FROM log_entries ORDER BY seq DESC LIMIT 1), 0), seq) FROM log_head WHERE id = 1",
+		rejudge:  "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, error = ? WHERE org_id = ? AND event_id = ?",
+		unpark:   "DELETE FROM parked WHERE org_id = ? AND case_id = ? AND event_id = ?",
+		park: "INSERT INTO parked (org_id, case_id, event_id) SELECT org_id, case_id, event_id FROM events " +
+			"WHERE org_id = ? AND event_id = ? ON CONFLICT DO NOTHING",
+		duplicate: "UPDATE events SET duplicates = duplicates + ? WHERE org_id = ? AND event_id = ?",
+		sent:      "DELETE FROM outbox WHERE seq = ?",
+		insert:    map[string]string{},
+	}
+	var set strings.Builder
+	for i, c := range t.Instances.Columns[sqlstore.MutableFrom:] {
+		if i > 0 {
+			set.WriteString(", ")
+		}
+		set.WriteString(c.Name + " = ?")
+	}
+	q.update = "UPDATE instances SET " + set.String() + " WHERE id = ? AND org_id = ? AND case_id = ? AND version = ?"
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters} {
+		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
+	}
+	return q
+}
+
+// Update implements store.Cases. The whole batch, decide included, is one write
+// transaction.
+func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
+	var committed store.Committed
+	if err := s.lock(ctx); err != nil {
+		return committed, err
+	}
+	defer s.unlock()
+	err := s.patiently(ctx, func() error {
+		return s.conn.Raw(func(dc any) error {
+			c, ok := dc.(sqldriver.Conn)
+			if !ok {
+				return fmt.Errorf("connection is %T", dc)
+			}
+			var err error
+			committed, err = s.transaction(&batch{Store: s, conn: c}, load, decide)
+			return err
+		})
+	})
+	if err != nil {
+		return store.Committed{}, s.explain(err)
+	}
+	return committed, nil
+}
+
+// decideError is what decide returned: it goes back as it is.
+type decideError struct{ error }
+
+func (e decideError) Unwrap() error { return e.error }
+
+func (s *Store) explain(err error) error {
+	const op = "sqlite: update"
+	var decided decideError
+	var known *rondo.Error
+	switch {
+	case errors.As(err, &decided):
+		return decided.error
+	case errors.As(err, &known):
+		return err
+	case isUnique(err):
+		return sqlstore.Forbidden(op, err)
+	default:
+		return sqlstore.Unavailable(op, err)
+	}
+}
+
+func (s *Store) transaction(b *batch, load store.Load, decide store.Decide) (store.Committed, error) {
+	if _, err := b.exec("BEGIN IMMEDIATE"); err != nil {
+		return store.Committed{}, err
+	}
+	committed, err := s.fill(b, load, decide)
+	if err != nil {
+		_, _ = b.exec("ROLLBACK") // fails when the database has already undone it
+		return store.Committed{}, err
+	}
+	if _, err := b.exec("COMMIT"); err != nil {
+		_, _ = b.exec("ROLLBACK")
+		if isBusy(err) {
+			return store.Committed{}, err
+		}
+		return store.Committed{}, sqlstore.Ambiguous("sqlite: commit", err)
+	}
+	return committed, nil
+}
+
+// fill does everything between BEGIN and COMMIT.
+func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Committed, error) {
+	loaded, err := b.load(load)
+	if err != nil {
+		return store.Committed{}, err
+	}
+	write, err := decide(loaded)
+	if err != nil {
+		return store.Committed{}, decideError{err}
+	}
+	if write == nil {
+		return store.Committed{}, nil
+	}
+	plan, err := sqlstore.NewPlan(s.tables, write)
+	if err != nil {
+		return store.Committed{}, err
+	}
+	if err := b.write(plan); err != nil {
+		return store.Committed{}, err
+	}
+	seqs, err := b.send(plan.Outgoing)
+	return store.Committed{Seqs: seqs}, err
+}
