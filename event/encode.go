@@ -1,11 +1,14 @@
 package event
 
 import (
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/rondo-engine/rondo"
 )
 
 // Encode writes the envelope as it goes on the wire: declared members in a
@@ -13,58 +16,84 @@ import (
 // out. Payload and Extra are written as they are, so they must be valid JSON.
 // Extra cannot replace a declared member.
 func (e *Envelope) Encode() []byte {
-	b := make([]byte, 0, 512+len(e.Payload))
+	b := make([]byte, 0, e.sizeHint())
 	b = append(b, `{"event_id":"`...)
-	b = append(b, e.EventID.String()...)
-	b = append(b, '"')
-	b = appendMember(b, "event_type", e.Type)
-	b = appendMember(b, "schema_version", orElse(e.SchemaVersion, SchemaVersion))
+	b = appendID(b, e.EventID)
+	b = append(b, `","event_type":`...)
+	b = appendText(b, e.Type)
+	b = append(b, `,"schema_version":`...)
+	b = appendText(b, cmp.Or(e.SchemaVersion, SchemaVersion))
 	b = append(b, `,"occurred_at":"`...)
 	b = e.OccurredAt.UTC().AppendFormat(b, time.RFC3339Nano)
-	b = append(b, '"')
-	b = appendMember(b, "correlation_id", e.CorrelationID)
+	b = append(b, `","correlation_id":`...)
+	b = appendText(b, e.CorrelationID)
 	if e.CausationID != "" {
-		b = appendMember(b, "causation_id", e.CausationID)
+		b = append(b, `,"causation_id":`...)
+		b = appendText(b, e.CausationID)
 	}
-	b = appendMember(b, "case_id", e.CaseID)
-	b = appendMember(b, "org_id", e.OrgID)
-	b = appendMember(b, "product_id", e.ProductID)
-	b = appendRaw(b, "payload", e.Payload, "{}")
+	b = append(b, `,"case_id":`...)
+	b = appendText(b, e.CaseID)
+	b = append(b, `,"org_id":`...)
+	b = appendText(b, e.OrgID)
+	b = append(b, `,"product_id":`...)
+	b = appendText(b, e.ProductID)
+	b = append(b, `,"payload":`...)
+	b = appendRaw(b, e.Payload, "{}")
 	if e.Traceparent != "" {
-		b = appendMember(b, "traceparent", e.Traceparent)
+		b = append(b, `,"traceparent":`...)
+		b = appendText(b, e.Traceparent)
 	}
-	if len(e.Extra) > 0 {
-		for _, name := range slices.Sorted(maps.Keys(e.Extra)) {
-			if !slices.Contains(members[:], name) {
-				b = appendRaw(b, name, e.Extra[name], "null")
-			}
+	return append(e.appendExtra(b), '}')
+}
+
+// sizeHint is enough for an envelope without escapes.
+func (e *Envelope) sizeHint() int {
+	const names = 256 // the names of the declared members, the id and the time
+	size := names + len(e.Type) + len(e.CorrelationID) + len(e.CausationID) + len(e.CaseID) +
+		len(e.OrgID) + len(e.ProductID) + len(e.Payload) + len(e.Traceparent)
+	for name, value := range e.Extra {
+		size += len(name) + len(value) + len(`,"":null`)
+	}
+	return size
+}
+
+func (e *Envelope) appendExtra(b []byte) []byte {
+	if len(e.Extra) == 0 {
+		return b
+	}
+	names := make([]string, 0, len(e.Extra))
+	for name := range e.Extra {
+		if !slices.Contains(members[:], name) {
+			names = append(names, name)
 		}
 	}
-	return append(b, '}')
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+	slices.Sort(names)
+	for _, name := range names {
+		b = append(b, ',')
+		b = appendText(b, name)
+		b = append(b, ':')
+		b = appendRaw(b, e.Extra[name], "null")
 	}
-	return text
+	return b
 }
 
-func appendMember(b []byte, name, value string) []byte {
-	b = append(b, ',')
-	b = appendText(b, name)
-	b = append(b, ':')
-	return appendText(b, value)
-}
-
-func appendRaw(b []byte, name string, value json.RawMessage, otherwise string) []byte {
-	b = append(b, ',')
-	b = appendText(b, name)
-	b = append(b, ':')
+func appendRaw(b []byte, value json.RawMessage, otherwise string) []byte {
 	if len(value) == 0 {
 		return append(b, otherwise...)
 	}
 	return append(b, value...)
+}
+
+func appendID(b []byte, id rondo.ID) []byte {
+	b = hex.AppendEncode(b, id[0:4])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[4:6])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[6:8])
+	b = append(b, '-')
+	b = hex.AppendEncode(b, id[8:10])
+	b = append(b, '-')
+	return hex.AppendEncode(b, id[10:16])
 }
 
 // appendText writes a JSON string with as few escapes as the grammar allows.

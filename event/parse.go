@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ func Parse(raw []byte) (*Envelope, error) {
 			Fields:  r.problems,
 		}
 	}
+	r.keepTexts()
 	if r.envelope.Payload == nil {
 		r.envelope.Payload = json.RawMessage("{}")
 	}
@@ -68,7 +70,8 @@ func malformed(err error) error {
 // reader fills an envelope member by member and gathers what is wrong.
 type reader struct {
 	envelope *Envelope
-	seen     uint16 // one bit per declared member
+	seen     uint16               // one bit per declared member
+	texts    [len(members)][]byte // the members that are kept as text
 	problems []rondo.FieldError
 }
 
@@ -118,30 +121,50 @@ func (r *reader) member(name, value []byte) {
 	case memberEventID:
 		e.EventID = r.eventID(value)
 	case memberEventType:
-		e.Type = r.eventType(value)
+		r.eventType(value)
 	case memberSchemaVersion:
-		e.SchemaVersion = r.schemaVersion(value)
+		r.schemaVersion(value)
 	case memberOccurredAt:
 		e.OccurredAt = r.occurredAt(value)
-	case memberCorrelationID:
-		e.CorrelationID = r.opaque(index, value)
-	case memberCausationID:
-		e.CausationID = r.opaque(index, value)
-	case memberCaseID:
-		e.CaseID = r.opaque(index, value)
-	case memberOrgID:
-		e.OrgID = r.opaque(index, value)
-	case memberProductID:
-		e.ProductID = r.opaque(index, value)
 	case memberPayload:
 		if value[0] != '{' {
 			r.problem("type", index, "must be a JSON object; leave it out when there is nothing to say")
 			return
 		}
 		e.Payload = value
-	case memberTraceparent:
-		e.Traceparent = r.opaque(index, value)
+	default:
+		r.opaque(index, value)
 	}
+}
+
+// keepTexts gives the envelope its own copy of the texts: one allocation for
+// all of them, and none of the rest of raw is kept alive by an id.
+func (r *reader) keepTexts() {
+	size := 0
+	for _, text := range r.texts {
+		size += len(text)
+	}
+	var all strings.Builder
+	all.Grow(size)
+	for _, text := range r.texts {
+		all.Write(text)
+	}
+	rest := all.String()
+	take := func(member int) string {
+		text := rest[:len(r.texts[member])]
+		rest = rest[len(text):]
+		return text
+	}
+	// In the order of the indexes.
+	e := r.envelope
+	e.Type = take(memberEventType)
+	e.CorrelationID = take(memberCorrelationID)
+	e.CausationID = take(memberCausationID)
+	e.CaseID = take(memberCaseID)
+	e.OrgID = take(memberOrgID)
+	e.ProductID = take(memberProductID)
+	e.Traceparent = take(memberTraceparent)
+	e.SchemaVersion = SchemaVersion
 }
 
 // extra keeps a member that is not declared. One that differs from a declared
@@ -175,7 +198,7 @@ func (r *reader) problem(code string, member int, message string) {
 	})
 }
 
-func (r *reader) text(member int, value []byte) (string, bool) {
+func (r *reader) text(member int, value []byte) ([]byte, bool) {
 	text, ok := canon.Text(value)
 	if !ok {
 		r.problem("type", member, "must be a string")
@@ -183,19 +206,19 @@ func (r *reader) text(member int, value []byte) (string, bool) {
 	return text, ok
 }
 
-func (r *reader) opaque(member int, value []byte) string {
+func (r *reader) opaque(member int, value []byte) {
 	if optional(member) && (string(value) == "null" || string(value) == `""`) {
-		return ""
+		return
 	}
 	text, ok := r.text(member, value)
 	switch {
 	case !ok:
-	case text == "" || len(text) > MaxIDBytes:
+	case len(text) == 0 || len(text) > MaxIDBytes:
 		r.problem("length", member, "must be 1 to 128 bytes long")
-	case strings.IndexByte(text, 0) >= 0:
+	case bytes.IndexByte(text, 0) >= 0:
 		r.problem("format", member, "must not contain the character U+0000, which not every database can keep")
 	}
-	return text
+	r.texts[member] = text
 }
 
 func (r *reader) eventID(value []byte) rondo.ID {
@@ -203,27 +226,26 @@ func (r *reader) eventID(value []byte) rondo.ID {
 	if !ok {
 		return rondo.ID{}
 	}
-	id, err := rondo.ParseID(text)
+	id, err := rondo.ParseID(string(text))
 	if err != nil || id.IsZero() {
 		r.problem("format", memberEventID, "must be a UUID of 36 characters, not all zero")
 	}
 	return id
 }
 
-func (r *reader) eventType(value []byte) string {
+func (r *reader) eventType(value []byte) {
 	text, ok := r.text(memberEventType, value)
 	if ok && !validType(text) {
 		r.problem("format", memberEventType, "must be 1 to 128 characters: lower-case words of letters, digits and _ joined by dots, such as case.created")
 	}
-	return text
+	r.texts[memberEventType] = text
 }
 
-func validType(text string) bool {
-	if text == "" || len(text) > MaxIDBytes || text[0] < 'a' || text[0] > 'z' {
+func validType(text []byte) bool {
+	if len(text) == 0 || len(text) > MaxIDBytes || text[0] < 'a' || text[0] > 'z' {
 		return false
 	}
-	for i := range len(text) {
-		c := text[i]
+	for i, c := range text {
 		switch {
 		case 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_':
 		case c == '.' && text[i-1] != '.' && i < len(text)-1:
@@ -234,29 +256,62 @@ func validType(text string) bool {
 	return true
 }
 
-func (r *reader) schemaVersion(value []byte) string {
-	if string(value) == `"`+SchemaVersion+`"` {
-		return SchemaVersion
-	}
-	if text, ok := r.text(memberSchemaVersion, value); ok && text != SchemaVersion {
+func (r *reader) schemaVersion(value []byte) {
+	if text, ok := r.text(memberSchemaVersion, value); ok && string(text) != SchemaVersion {
 		r.problem("value", memberSchemaVersion, `must be "v1", the only version this Rondo reads`)
 	}
-	return SchemaVersion
 }
 
-// occurredAt accepts RFC 3339 to the letter, as far as it stays within the
-// years that RFC 3339 can write in UTC.
+// occurredAt accepts times that can be written in UTC again.
 func (r *reader) occurredAt(value []byte) time.Time {
 	text, ok := r.text(memberOccurredAt, value)
 	if !ok {
 		return time.Time{}
 	}
-	var at time.Time
-	err := at.UnmarshalText([]byte(text))
-	at = at.UTC()
-	if err != nil || at.Year() < 0 || at.Year() > 9999 {
+	at, ok := parseTime(text)
+	if !ok || at.Year() < 0 || at.Year() > 9999 {
 		r.problem("format", memberOccurredAt, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
-		return time.Time{}
 	}
 	return at
+}
+
+// parseTime reads RFC 3339 to the letter: the standard library alone also takes
+// hours of one digit, decimal commas and impossible offsets.
+func parseTime(text []byte) (time.Time, bool) {
+	const shape = "0000-00-00T00:00:00"
+	if len(text) <= len(shape) || !hasShape(text[:len(shape)], shape) {
+		return time.Time{}, false
+	}
+	zone := text[len(shape):]
+	if zone[0] == '.' {
+		digits := 1
+		for digits < len(zone) && '0' <= zone[digits] && zone[digits] <= '9' {
+			digits++
+		}
+		zone = zone[digits:]
+	}
+	if string(zone) != "Z" {
+		if !hasShape(zone, "+00:00") && !hasShape(zone, "-00:00") || string(zone[1:3]) > "23" || string(zone[4:6]) > "59" {
+			return time.Time{}, false
+		}
+	}
+	var at time.Time
+	err := at.UnmarshalText(text)
+	return at.UTC(), err == nil
+}
+
+// hasShape compares with a pattern in which 0 stands for any digit.
+func hasShape(text []byte, shape string) bool {
+	if len(text) != len(shape) {
+		return false
+	}
+	for i, c := range text {
+		if '0' <= c && c <= '9' {
+			c = '0'
+		}
+		if c != shape[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -57,7 +57,8 @@ func (e *Error) Error() string {
 
 // Check reads one document strictly and keeps nothing. Its error is an *Error.
 func Check(raw []byte, limits Limits) error {
-	s := newScanner(raw, limits)
+	var names [32][]byte
+	s := newScanner(raw, limits, names[:0])
 	return s.document(nil)
 }
 
@@ -66,7 +67,8 @@ func Check(raw []byte, limits Limits) error {
 // checked. The name is unescaped; both slices are valid during the call, value
 // also as long as raw.
 func Members(raw []byte, limits Limits, member func(name, value []byte)) error {
-	s := newScanner(raw, limits)
+	var names [32][]byte
+	s := newScanner(raw, limits, names[:0])
 	return s.document(member)
 }
 

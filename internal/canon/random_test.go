@@ -145,7 +145,7 @@ func FuzzMembers(f *testing.F) {
 				continue
 			}
 			var wantText string
-			if err := json.Unmarshal(value, &wantText); err != nil || text != wantText {
+			if err := json.Unmarshal(value, &wantText); err != nil || string(text) != wantText {
 				t.Fatalf("Text(%s) = %q, want %q (%v)", value, text, wantText, err)
 			}
 		}

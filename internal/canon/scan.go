@@ -17,7 +17,9 @@ type scanner struct {
 	names  nameStack
 }
 
-func newScanner(raw []byte, limits Limits) scanner {
+// newScanner takes the room for open names from its caller, whose stack has it
+// for free.
+func newScanner(raw []byte, limits Limits, names [][]byte) scanner {
 	if limits.Depth <= 0 {
 		limits.Depth = DefaultDepth
 	}
@@ -27,7 +29,7 @@ func newScanner(raw []byte, limits Limits) scanner {
 	if limits.Bytes <= 0 {
 		limits.Bytes = DefaultBytes
 	}
-	return scanner{raw: raw, limits: limits}
+	return scanner{raw: raw, limits: limits, names: nameStack{names}}
 }
 
 // document reads the whole input. A member function makes it require an object
@@ -177,14 +179,17 @@ func (s *scanner) object(member func(name, value []byte)) *Error {
 		return nil
 	}
 	names := s.names.open()
-	defer s.names.close(names)
 	for {
 		if err := s.member(&names, member); err != nil {
 			return err
 		}
 		more, err := s.separator('}', "a comma or } must follow an object member")
-		if err != nil || !more {
+		if err != nil {
 			return err
+		}
+		if !more {
+			s.names.close(names)
+			return nil
 		}
 	}
 }

@@ -10,25 +10,25 @@ import (
 // the string has escapes.
 func (s *scanner) text() (escaped bool, _ *Error) {
 	start := s.pos
-	pos := s.pos + 1
-	for pos < len(s.raw) {
-		switch c := s.raw[pos]; {
+	raw, pos := s.raw, s.pos+1
+	for pos < len(raw) {
+		switch c := raw[pos]; {
 		case c == '"':
 			s.pos = pos + 1
 			return escaped, nil
+		case c >= 0x20 && c < utf8.RuneSelf && c != '\\':
+			pos++
 		case c == '\\':
 			escaped = true
-			size, problem := escapeSize(s.raw[pos:])
+			size, problem := escapeSize(raw[pos:])
 			if problem != "" {
 				return false, s.fail(pos, problem)
 			}
 			pos += size
 		case c < 0x20:
 			return false, s.fail(pos, "a control character in a string must be escaped")
-		case c < utf8.RuneSelf:
-			pos++
 		default:
-			r, size := utf8.DecodeRune(s.raw[pos:])
+			r, size := utf8.DecodeRune(raw[pos:])
 			if r == utf8.RuneError && size == 1 {
 				return false, s.fail(pos, "the string is not valid UTF-8")
 			}
@@ -124,14 +124,15 @@ func hex4(b []byte) (rune, bool) {
 }
 
 // Text returns the value of a JSON string that Check or Members has accepted;
-// it is false for a value of another type.
-func Text(value []byte) (string, bool) {
+// it is false for a value of another type. The result may share the bytes of
+// value.
+func Text(value []byte) ([]byte, bool) {
 	if len(value) < 2 || value[0] != '"' {
-		return "", false
+		return nil, false
 	}
 	inner := value[1 : len(value)-1]
 	if bytes.IndexByte(inner, '\\') >= 0 {
 		inner = unescape(inner)
 	}
-	return string(inner), true
+	return inner, true
 }
