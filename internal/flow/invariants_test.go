@@ -3,11 +3,13 @@ package flow
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // checkChange checks one decision against the instance it was made from.
@@ -134,28 +136,12 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 	}
 }
 
-// answered reports whether a row was ended by an event.
+// answered reports whether a row was ended by an event: a request that was made,
+// and neither timed out nor was skipped.
 func (w *world) answered(row rondo.Step) bool {
-	step := w.state.Snapshot.Steps[row.StepID]
-	asked := step.Contract.Behaviour == "request" && !row.StartedAt.IsZero()
-	refused := row.Status == rondo.StepFailed && row.StartedAt.Equal(row.CompletedAt) && row.TimeoutAt.IsZero() && w.neverAsked(row)
-	return asked && (row.Status == rondo.StepCompleted || row.Status == rondo.StepFailed) && !refused
-}
-
-// neverAsked reports whether no request was published for a row and no event
-// carried its correlation id: it failed before anything was emitted.
-func (w *world) neverAsked(row rondo.Step) bool {
-	for _, out := range w.outbox {
-		if envelopeOf(out.Envelope).CorrelationID == row.CorrelationID {
-			return false
-		}
-	}
-	for _, e := range w.ledger {
-		if envelopeOf(e.Envelope).CorrelationID == row.CorrelationID {
-			return false
-		}
-	}
-	return true
+	ended := row.Status == rondo.StepCompleted || row.Status == rondo.StepFailed
+	neverMade := strings.Contains(string(row.Error), "the request needs")
+	return w.state.Snapshot.Steps[row.StepID].Contract.Behaviour == definition.BehaviourRequest && ended && !neverMade
 }
 
 // checkTimers: what can become due has a timer, what cannot has none, and the

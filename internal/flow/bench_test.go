@@ -1,0 +1,43 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
+)
+
+// BenchmarkCompletion is one completion in the middle of a chain of five steps:
+// it ends an attempt and asks for the next.
+func BenchmarkCompletion(b *testing.B) {
+	var source strings.Builder
+	source.WriteString("name: chain\nstart_step: step_1\nsteps:\n")
+	for i := 1; i <= 5; i++ {
+		next := fmt.Sprintf("step_%d", i+1)
+		if i == 5 {
+			next = "done"
+		}
+		fmt.Fprintf(&source, "  step_%d: {kind: credit_check, timeout_seconds: 60, max_retries: 3, transitions: {on_good: %s, on_bad: %s}}\n", i, next, next)
+	}
+	source.WriteString("  done: {kind: emit_final, transitions: {on_complete: TERMINAL}}\n")
+	w := newWorld(compiled(b, []byte(source.String())))
+	created := w.inbound(event.TypeCaseCreated, w.caseID, json.RawMessage(`{"patient_id":"p-1","metadata":{"name":"Ann"}}`))
+	w.do(b, Event{Envelope: created, Raw: created.Encode()})
+	payload := json.RawMessage(`{"score":77,"note":"` + strings.Repeat("x", 170) + `"}`)
+	answer := func() Event {
+		e := w.inbound("ext.credit.completed", w.state.Instance.Machine.Live[0].CorrelationID, payload)
+		return Event{Envelope: e, Raw: e.Encode()}
+	}
+	w.do(b, answer())
+	w.do(b, answer())
+	in, env := answer(), w.env()
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := Decide(w.state, in, env); d.Event.Outcome != rondo.OutcomeApplied || len(d.Outbox) != 1 {
+			b.Fatalf("unexpected decision: %+v", d)
+		}
+	}
+}
