@@ -41,7 +41,7 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	}
 	compiled, err := compiler.Compile(schemaURL)
 	if err != nil {
-		return nil, fmt.Errorf("compile JSON schema: %w", err)
+		return nil, notASchema(err)
 	}
 	s := &Schema{compiled: compiled}
 	if object, ok := doc.(map[string]any); ok {
@@ -100,6 +100,25 @@ func (s *Schema) check(raw json.RawMessage, base string) []rondo.FieldError {
 	return slices.Compact(problems)
 }
 
+// notASchema says in one line where a document is not a schema.
+func notASchema(err error) error {
+	bad, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
+	if !ok {
+		return fmt.Errorf("compile JSON schema: %w", err)
+	}
+	violation, ok := errors.AsType[*jsonschema.ValidationError](bad.Err)
+	if !ok {
+		return fmt.Errorf("compile JSON schema: %w", err)
+	}
+	var parts []string
+	for leaf := range leaves(violation) {
+		for _, p := range describe(leaf, "", nil) {
+			parts = append(parts, p.Pointer+" "+p.Message)
+		}
+	}
+	return fmt.Errorf("this is not a JSON Schema: %s", strings.Join(parts, "; "))
+}
+
 const schemaURL = "rondo:schema"
 
 // noLoader refuses to fetch anything: a schema comes from a tenant.
@@ -134,14 +153,15 @@ func findReference(node any) string {
 }
 
 // leaves yields the innermost violations; a choice (anyOf, oneOf, not) is one
-// violation by itself, because its branches contradict each other.
+// violation by itself, because its branches contradict each other, and so is a
+// bad member name, because what is inside it has no place of its own.
 func leaves(e *jsonschema.ValidationError) func(yield func(*jsonschema.ValidationError) bool) {
 	return func(yield func(*jsonschema.ValidationError) bool) { walkLeaves(e, yield) }
 }
 
 func walkLeaves(e *jsonschema.ValidationError, yield func(*jsonschema.ValidationError) bool) bool {
 	switch e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf, *kind.Not:
+	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.PropertyNames:
 		return yield(e)
 	}
 	if len(e.Causes) == 0 {
@@ -181,6 +201,9 @@ func describe(e *jsonschema.ValidationError, base string, known []string) []rond
 			problems = append(problems, rondo.FieldError{Code: "unknown_member", Pointer: at + pointer(name), Message: message})
 		}
 		return problems
+	case *kind.PropertyNames:
+		at = base // the library's place for this one is overwritten by later checks
+		return one("property_names", "has a member, perhaps further inside, whose name is not allowed")
 	case *kind.FalseSchema:
 		return one("unknown_member", "is not allowed here")
 	case *kind.Minimum:

@@ -1,0 +1,90 @@
+package definition
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/rondo-engine/rondo"
+)
+
+func TestParseContractReportsEverythingThatIsWrong(t *testing.T) {
+	golden(t, "testdata/contract", "report", func(t *testing.T, a *txtar.Archive) string {
+		_, err := ParseContract(part(a, "contract.json"))
+		if err == nil {
+			return ""
+		}
+		bad, ok := errors.AsType[*rondo.Error](err)
+		if !ok || bad.Code != rondo.CodeInvalid {
+			t.Fatalf("got %v, want an invalid input", err)
+		}
+		return lines("error", bad.Fields)
+	})
+}
+
+func TestContractSaysWhichOutcomesTransitionsName(t *testing.T) {
+	for kind, want := range map[string][2][]string{
+		"gate_on_consent":      {{"on_pass", "on_fail"}, {"on_failure", "on_timeout"}},
+		"require_images":       {{"on_pass", "on_fail"}, {"on_failure", "on_timeout"}},
+		"run_ai_review":        {{"on_complete"}, {"on_failure", "on_timeout"}},
+		"request_human_review": {{"on_complete"}, {"on_failure", "on_timeout"}},
+		"set_case_status":      {{"on_complete"}, {"on_failure", "on_timeout"}},
+		"condition":            {{"on_true", "on_false"}, nil},
+		"emit_webhook":         {{"on_complete"}, nil},
+		"emit_final":           {{"on_complete"}, nil},
+		"halt":                 {nil, nil},
+	} {
+		c := builtinContracts()[kind]
+		if c == nil {
+			t.Errorf("no kind %s", kind)
+			continue
+		}
+		if diff := cmp.Diff(want, [2][]string{c.Mandatory, c.Optional}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+func TestSchemaErrorsNameThePlaceAndNeverTheValue(t *testing.T) {
+	const canary = "canary-4711"
+	schema, err := CompileSchema(json.RawMessage(`{
+		"type": "object", "required": ["id"],
+		"properties": {
+			"id": {"type": "string", "pattern": "^[0-9]+$"}, "n": {"maximum": 1}, "e": {"enum": ["a", "b"]}, "c": {"const": 1},
+			"list": {"type": "array", "items": {"maxLength": 3}}, "any": {"anyOf": [{"type": "null"}, {"minLength": 20}]}, "o": {"propertyNames": {"maxLength": 2}}
+		}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = schema.Validate(json.RawMessage(`{"id": "` + canary + `", "n": 4711, "e": "` + canary + `", "c": "` + canary + `", "list": ["ok", "` + canary + `"], "any": "` + canary + `", "o": {"long": 1}}`))
+	if err == nil {
+		t.Fatal("accepted a value that breaks every rule")
+	}
+	want := "/ has a member, perhaps further inside, whose name is not allowed; /any does not meet \"anyOf\" of its schema; /c must be 1; /e must be \"a\" or \"b\"; /id must match ^[0-9]+$; " +
+		"/list/1 must have at most 3 character(s); /n must be at most 1"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("message (-want +got):\n%s", diff)
+	}
+	if strings.Contains(err.Error(), "4711") {
+		t.Error("the message tells the value")
+	}
+	if err := schema.Validate(json.RawMessage(`[]`)); err == nil || err.Error() != "/ must be an object" {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNilSchemaAcceptsAnyObjectOnly(t *testing.T) {
+	var schema *Schema
+	if err := schema.Validate(json.RawMessage(`{"a": [1]}`)); err != nil {
+		t.Error(err)
+	}
+	for _, raw := range []string{"", "null", "[]", "5", "{"} {
+		if schema.Validate(json.RawMessage(raw)) == nil {
+			t.Errorf("accepted %q", raw)
+		}
+	}
+}

@@ -1,0 +1,259 @@
+package definition
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+)
+
+type point struct{ x, y float64 }
+
+// box is one step, or TERMINAL, placed on the drawing; x is its middle, y its
+// top.
+type box struct {
+	name, sub  string
+	shape      shape
+	x, y, w, h float64
+}
+
+// line is one transition: its points from the bottom of one box to the top of
+// another.
+type line struct {
+	points []point
+	label  string
+	bad    bool // failure or timeout
+	lane   int  // which of its step's lines, from the left
+}
+
+type layout struct {
+	boxes         []*box
+	edges         []*line
+	width, height float64
+}
+
+// node is a box, or the bend of a line that passes a layer.
+type node struct {
+	box         *box // nil = bend
+	layer       int
+	x           float64
+	up, down    []*node
+	leansToSide bool // a halt: kept right of the way that goes on
+}
+
+func (n *node) width() float64 {
+	if n.box == nil {
+		return laneSpread
+	}
+	return n.box.w
+}
+
+// newLayout places steps in layers by their longest way from the start, then
+// orders each layer so that lines cross little, then spreads the layers.
+func newLayout(d *document) *layout {
+	order, _ := d.graph().order()
+	nodes := map[string]*node{}
+	for _, id := range order {
+		step := d.steps[id]
+		nodes[id] = &node{box: &box{name: id, sub: subtitle(step), shape: shapeOf(step.kind), w: boxWidth, h: boxHeight}, leansToSide: shapeOf(step.kind) == shapeStop}
+	}
+	ids := order
+	if d.leadsTo(Terminal) {
+		nodes[Terminal] = &node{box: &box{name: Terminal, shape: shapeEnd, w: 120, h: 32}}
+		ids = append(slices.Clone(order), Terminal)
+	}
+	place := map[string]int{}
+	for i, id := range ids {
+		place[id] = i
+	}
+	forward := func(id, target string) bool { // false for lines that close a circle
+		return nodes[target] != nil && place[target] > place[id]
+	}
+	deepest := 0
+	for _, id := range ids {
+		for _, target := range transitionsOf(d, id) {
+			if forward(id, target) {
+				nodes[target].layer = max(nodes[target].layer, nodes[id].layer+1)
+				deepest = max(deepest, nodes[target].layer)
+			}
+		}
+	}
+	layers := make([][]*node, deepest+1)
+	for _, id := range ids {
+		layers[nodes[id].layer] = append(layers[nodes[id].layer], nodes[id])
+	}
+	l := &layout{}
+	type route struct {
+		line *line
+		via  []*node
+	}
+	var routes []route
+	for _, id := range order {
+		transitions := d.steps[id].transitions
+		for lane, outcome := range outcomeOrder(transitions) {
+			target := transitions[outcome]
+			if !forward(id, target) {
+				continue
+			}
+			via := []*node{nodes[id]}
+			for layer := nodes[id].layer + 1; layer < nodes[target].layer; layer++ {
+				bend := &node{layer: layer}
+				layers[layer] = append(layers[layer], bend)
+				via = append(via, bend)
+			}
+			via = append(via, nodes[target])
+			for i := 1; i < len(via); i++ {
+				via[i-1].down = append(via[i-1].down, via[i])
+				via[i].up = append(via[i].up, via[i-1])
+			}
+			routes = append(routes, route{&line{label: strings.TrimPrefix(outcome, "on_"), lane: lane, bad: outcome == OnFailure || outcome == OnTimeout}, via})
+		}
+	}
+	spread(layers)
+	l.measure(layers)
+	for _, r := range routes {
+		r.line.points = pointsOf(r.via)
+		l.edges = append(l.edges, r.line)
+	}
+	for _, id := range ids {
+		l.boxes = append(l.boxes, nodes[id].box)
+	}
+	return l
+}
+
+func transitionsOf(d *document, id string) map[string]string {
+	if step := d.steps[id]; step != nil {
+		return step.transitions
+	}
+	return nil
+}
+
+// spread orders each layer by where its neighbours are and gives every node
+// room; a few sweeps settle it. Making room only ever moves things right, so
+// after each sweep everything that hangs together moves back.
+func spread(layers [][]*node) {
+	up := func(n *node) []*node { return n.up }
+	down := func(n *node) []*node { return n.down }
+	for range 8 {
+		for _, layer := range layers {
+			arrange(layer, up)
+		}
+		for _, layer := range slices.Backward(layers) {
+			arrange(layer, down)
+		}
+		drift := math.Inf(1)
+		for n := range connected(layers) {
+			drift = min(drift, n.x)
+		}
+		for n := range connected(layers) {
+			n.x -= drift
+		}
+	}
+	for _, layer := range layers {
+		arrange(layer, up)
+	}
+}
+
+// connected yields the nodes that a line leads to or from.
+func connected(layers [][]*node) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for _, layer := range layers {
+			for _, n := range layer {
+				if len(n.up)+len(n.down) > 0 && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// arrange puts each node of a layer in line with its neighbours, then pushes
+// apart what would overlap. Halts stay right of the way that goes on.
+func arrange(layer []*node, neighbours func(*node) []*node) {
+	for _, n := range layer {
+		near := mainWay(neighbours(n))
+		if len(near) == 0 {
+			continue
+		}
+		sum := 0.0
+		for _, other := range near {
+			sum += other.x
+		}
+		n.x = sum / float64(len(near))
+		if n.leansToSide {
+			n.x += boxWidth
+		}
+	}
+	slices.SortStableFunc(layer, func(a, b *node) int { return cmp.Compare(a.x, b.x) })
+	for i := 1; i < len(layer); i++ {
+		room := (layer[i-1].width()+layer[i].width())/2 + gapX
+		layer[i].x = max(layer[i].x, layer[i-1].x+room)
+	}
+}
+
+// mainWay leaves out halts and bends as long as something else remains, so that
+// the way most cases take is a straight line.
+func mainWay(near []*node) []*node {
+	var main []*node
+	for _, n := range near {
+		if n.box != nil && !n.leansToSide {
+			main = append(main, n)
+		}
+	}
+	if main == nil {
+		return near
+	}
+	return main
+}
+
+// measure turns layers into heights and moves everything into view.
+func (l *layout) measure(layers [][]*node) {
+	left, right := 0.0, 0.0
+	for i, layer := range layers {
+		for _, n := range layer {
+			half := n.width() / 2
+			if i == 0 && n == layer[0] {
+				left, right = n.x-half, n.x+half
+			}
+			left, right = min(left, n.x-half), max(right, n.x+half)
+		}
+	}
+	for _, layer := range layers {
+		for _, n := range layer {
+			n.x += margin - left
+			if n.box != nil {
+				n.box.x, n.box.y = n.x, margin+float64(n.layer)*(boxHeight+gapY)+(boxHeight-n.box.h)/2
+			}
+		}
+	}
+	l.width = right - left + 2*margin
+	l.height = 2*margin + float64(len(layers))*boxHeight + float64(len(layers)-1)*gapY
+}
+
+// pointsOf turns the nodes of a line into points.
+func pointsOf(via []*node) []point {
+	from, to := via[0], via[len(via)-1]
+	points := []point{{from.x + sideways(from, from.down, via[1])*boxWidth/4, from.box.y + from.box.h}}
+	for _, bend := range via[1 : len(via)-1] {
+		top := margin + float64(bend.layer)*(boxHeight+gapY)
+		points = append(points, point{bend.x, top}, point{bend.x, top + boxHeight})
+	}
+	return append(points, point{to.x + sideways(to, to.up, via[len(via)-2])*laneSpread, to.box.y})
+}
+
+// sideways says how many places to the right of the middle a line meets a box:
+// lines meet it side by side in the order of their other ends, the straightest
+// in the middle.
+func sideways(n *node, others []*node, other *node) float64 {
+	sorted := slices.Clone(others)
+	slices.SortStableFunc(sorted, func(a, b *node) int { return cmp.Compare(a.x, b.x) })
+	middle := 0
+	for i := range sorted {
+		if math.Abs(sorted[i].x-n.x) < math.Abs(sorted[middle].x-n.x) {
+			middle = i
+		}
+	}
+	const most = 1.9 // stay on the box
+	return min(max(float64(slices.Index(sorted, other)-middle), -most), most)
+}

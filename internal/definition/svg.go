@@ -1,0 +1,139 @@
+package definition
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+// Measures of the drawing, in pixels.
+const (
+	boxWidth   = 216
+	boxHeight  = 50
+	gapX       = 36
+	gapY       = 62
+	margin     = 28
+	laneSpread = 12
+)
+
+// SVG draws a definition, finished or not: top-down in layers, the good way on
+// the left, colours that follow the viewer's light or dark preference. The
+// result holds no script and nothing from elsewhere.
+func SVG(body json.RawMessage) (string, error) {
+	d, err := drawable(body)
+	if err != nil {
+		return "", err
+	}
+	l := newLayout(d)
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" role="img" aria-label="%s">`+"\n",
+		l.width, l.height, l.width, l.height, escape(d.name))
+	fmt.Fprintf(&b, "<title>%s</title>\n%s", escape(d.name), svgStyle)
+	for _, e := range l.edges {
+		b.WriteString(drawEdge(e))
+	}
+	for _, n := range l.boxes {
+		b.WriteString(drawBox(n))
+	}
+	for _, e := range l.edges {
+		b.WriteString(drawLabel(e))
+	}
+	b.WriteString("</svg>\n")
+	return b.String(), nil
+}
+
+const svgStyle = `<style>
+  svg { --ink: #1c2733; --soft: #5b6b7c; --line: #8796a5; --paper: #ffffff; --work: #eaf2fb; --choice: #fff4d6; --stop: #fde8e6; --end: #e4f5e9; --bad: #c0473c; background: var(--paper); }
+  @media (prefers-color-scheme: dark) {
+    svg { --ink: #e6edf3; --soft: #9fb0c0; --line: #6b7c8d; --paper: #12181f; --work: #1b2c40; --choice: #3a3116; --stop: #43211f; --end: #17361f; --bad: #e5766b; }
+  }
+  text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--ink); text-anchor: middle; }
+  text.name { font-weight: 600; }
+  text.sub { font-size: 11px; fill: var(--soft); }
+  text.label { font-size: 11px; fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
+  .box { stroke: var(--line); stroke-width: 1.2; }
+  .work { fill: var(--work); } .choice { fill: var(--choice); } .stop { fill: var(--stop); } .end { fill: var(--end); }
+  .edge { fill: none; stroke: var(--line); stroke-width: 1.4; }
+  .bad { stroke: var(--bad); stroke-dasharray: 4 3; }
+  .tip { fill: var(--line); } .badtip { fill: var(--bad); }
+</style>
+`
+
+func drawBox(n *box) string {
+	x, y, w, h := n.x-n.w/2, n.y, n.w, n.h
+	var b strings.Builder
+	fmt.Fprintf(&b, `<g class="step"><title>%s: %s</title>`, escape(n.name), escape(n.sub))
+	switch n.shape {
+	case shapeChoice:
+		cut := h / 2
+		fmt.Fprintf(&b, `<path class="box choice" d="M%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f Z"/>`,
+			x, y+cut, x+cut/1.6, y, x+w-cut/1.6, y, x+w, y+cut, x+w-cut/1.6, y+h, x+cut/1.6, y+h)
+	default:
+		class, radius := map[shape]string{shapeWork: "work", shapeStop: "stop", shapeEnd: "end"}[n.shape], 8.0
+		if n.sub == "" {
+			radius = h / 2
+		}
+		fmt.Fprintf(&b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f"/>`, class, x, y, w, h, radius)
+	}
+	if n.sub == "" {
+		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2+4.5, escape(fit(n.name, 26)))
+	} else {
+		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2-3, escape(fit(n.name, 26)))
+		fmt.Fprintf(&b, `<text class="sub" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2+14, escape(fit(n.sub, 31)))
+	}
+	b.WriteString("</g>\n")
+	return b.String()
+}
+
+// drawEdge draws a smooth line through the edge's points and a tip at its end.
+func drawEdge(e *line) string {
+	class, tip := "edge", "tip"
+	if e.bad {
+		class, tip = "edge bad", "badtip"
+	}
+	var b strings.Builder
+	first, last := e.points[0], e.points[len(e.points)-1]
+	fmt.Fprintf(&b, `<path class="%s" d="M%.1f %.1f`, class, first.x, first.y)
+	for i := 1; i < len(e.points); i++ {
+		p, q := e.points[i-1], e.points[i]
+		if i == len(e.points)-1 {
+			q.y -= 7
+		}
+		bend := math.Abs(q.y-p.y) / 2
+		if q.x == p.x {
+			fmt.Fprintf(&b, ` L%.1f %.1f`, q.x, q.y)
+		} else {
+			fmt.Fprintf(&b, ` C%.1f %.1f %.1f %.1f %.1f %.1f`, p.x, p.y+bend, q.x, q.y-bend, q.x, q.y)
+		}
+	}
+	fmt.Fprintf(&b, `"/><path class="%s" d="M%.1f %.1f l-4.5 -8 h9 Z"/>`+"\n", tip, last.x, last.y)
+	return b.String()
+}
+
+// drawLabel puts the outcome near where its line leaves the step.
+func drawLabel(e *line) string {
+	p, q := e.points[0], e.points[1]
+	x := p.x + (q.x-p.x)*0.12
+	return fmt.Sprintf(`<text class="label" x="%.1f" y="%.1f">%s</text>`+"\n", x, p.y+16+float64(e.lane%2)*13, escape(fit(e.label, 24)))
+}
+
+func escape(s string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if r < ' ' || r == utf8.RuneError || r == 0xfffe || r == 0xffff {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// fit shortens a text to about n characters.
+func fit(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n-1]) + "…"
+}
