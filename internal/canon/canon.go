@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 
 // Check reads one document strictly and keeps nothing. Its error is an *Error.
 func Check(raw []byte, limits Limits) error {
-	var names [32][]byte
+	var names [20][]byte
 	s := newScanner(raw, limits, names[:0])
 	return s.document(nil)
 }
@@ -67,7 +67,7 @@ func Check(raw []byte, limits Limits) error {
 // checked. The name is unescaped; both slices are valid during the call, value
 // also as long as raw.
 func Members(raw []byte, limits Limits, member func(name, value []byte)) error {
-	var names [32][]byte
+	var names [20][]byte
 	s := newScanner(raw, limits, names[:0])
 	return s.document(member)
 }
