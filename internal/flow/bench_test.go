@@ -20,7 +20,7 @@ func BenchmarkCompletion(b *testing.B) {
 		if i == 5 {
 			next = "done"
 		}
-		fmt.Fprintf(&source, "  step_%d: {kind: credit_check, timeout_seconds: 60, max_retries: 3, transitions: {on_good: %s, on_bad: %s}}\n", i, next, next)
+		fmt.Fprintf(&source, "  step_%d: {kind: no_op, timeout_seconds: 60, max_retries: 3, transitions: {on_complete: %s}}\n", i, next)
 	}
 	source.WriteString("  done: {kind: emit_final, transitions: {on_complete: TERMINAL}}\n")
 	w := newWorld(compiled(b, []byte(source.String())))
@@ -28,7 +28,7 @@ func BenchmarkCompletion(b *testing.B) {
 	w.do(b, Event{Envelope: created, Raw: created.Encode()})
 	payload := json.RawMessage(`{"score":77,"note":"` + strings.Repeat("x", 170) + `"}`)
 	answer := func() Event {
-		e := w.inbound("ext.credit.completed", w.state.Instance.Machine.Live[0].CorrelationID, payload)
+		e := w.inbound("ext.noop.completed", w.state.Instance.Machine.Live[0].CorrelationID, payload)
 		return Event{Envelope: e, Raw: e.Encode()}
 	}
 	w.do(b, answer())

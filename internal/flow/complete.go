@@ -75,7 +75,7 @@ func outputReader(output json.RawMessage) func([]string) (any, error) {
 		if path[0] != "output" {
 			return nil, nil
 		}
-		return decoded(descend(output, path[1:]))
+		return decoded(descend(output, path[1:]...))
 	}
 }
 
@@ -93,21 +93,21 @@ func (m *move) contextSize(without string) int {
 // readFailure reads {reason_code?, retryable?, error?}. What is missing means
 // the kind's own code, and that trying again is of no use.
 func readFailure(payload json.RawMessage, step *definition.Step) failure {
-	var body struct {
-		ReasonCode *string         `json:"reason_code"`
-		Retryable  *bool           `json:"retryable"`
-		Error      json.RawMessage `json:"error"`
-	}
-	if err := json.Unmarshal(payload, &body); err != nil {
-		return violated("the failure is not {reason_code?: string, retryable?: boolean, error?}")
-	}
-	f := failure{code: step.Contract.FailureHaltCode, detail: body.Error}
-	if body.ReasonCode != nil && *body.ReasonCode != "" {
-		f.code = *body.ReasonCode
-	}
+	f := failure{code: step.Contract.FailureHaltCode, detail: descend(payload, "error")}
 	if f.code == "" {
 		f.code = haltStepFailed
 	}
-	f.retryable = body.Retryable != nil && *body.Retryable
+	if raw := descend(payload, "reason_code"); raw != nil {
+		if f.code = text(raw); f.code == "" {
+			return violated("the failure's reason_code must be a string with something in it")
+		}
+	}
+	switch string(descend(payload, "retryable")) {
+	case "true":
+		f.retryable = true
+	case "false", "":
+	default:
+		return violated("the failure's retryable must be true or false")
+	}
 	return f
 }

@@ -53,7 +53,7 @@ func (m *move) conditionError(att rondo.Attempt, step *definition.Step, err erro
 
 // lookup reads the context for an expression, decoding only what is asked for.
 func (m *move) lookup(path []string) (any, error) {
-	return decoded(m.contextAt(path))
+	return decoded(m.contextAt(path...))
 }
 
 func decoded(raw json.RawMessage) (any, error) {

@@ -74,7 +74,7 @@ func (m *move) fill(value any) any {
 		if !ok {
 			return v
 		}
-		if found := m.contextAt(path); found != nil {
+		if found := m.contextAt(path...); found != nil {
 			return found
 		}
 		return nil

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -107,9 +106,9 @@ func (m *move) rearm(att *rondo.Attempt) {
 
 // textParam is a string param of a step; "" when it is not there.
 func textParam(step *definition.Step, name string) string {
-	var value string
-	if raw, ok := step.Params[name]; ok && json.Unmarshal(raw, &value) != nil {
+	raw, ok := step.Params[name]
+	if !ok {
 		return ""
 	}
-	return value
+	return text(raw)
 }

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -19,8 +18,8 @@ func (m *move) images() json.RawMessage {
 	}
 	joined := make([]image, 0, len(checked))
 	for _, id := range checked {
-		found := image{ID: quoted(id)}
-		if i := slices.IndexFunc(own, func(candidate image) bool { return candidate.name() == id }); i >= 0 {
+		found := image{id: quoted(id)}
+		if i := slices.IndexFunc(own, func(candidate image) bool { return text(candidate.id) == id }); i >= 0 {
 			found = own[i]
 		}
 		joined = append(joined, found)
@@ -28,19 +27,7 @@ func (m *move) images() json.RawMessage {
 	return writeImages(joined)
 }
 
-type image struct {
-	ID   json.RawMessage `json:"id"`
-	Type json.RawMessage `json:"type,omitempty"`
-	URI  json.RawMessage `json:"uri,omitempty"`
-}
-
-func (i image) name() string {
-	var name string
-	if json.Unmarshal(i.ID, &name) != nil {
-		return ""
-	}
-	return name
-}
+type image struct{ id, kind, uri json.RawMessage }
 
 func writeImages(all []image) json.RawMessage {
 	buf := []byte{'['}
@@ -48,12 +35,12 @@ func writeImages(all []image) json.RawMessage {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		o := newObject(96).raw("id", one.ID)
-		if !isNull(one.Type) {
-			o.raw("type", one.Type)
+		o := newObject(96).raw("id", one.id)
+		if one.kind != nil {
+			o.raw("type", one.kind)
 		}
-		if !isNull(one.URI) {
-			o.raw("uri", one.URI)
+		if one.uri != nil {
+			o.raw("uri", one.uri)
 		}
 		buf = append(buf, o.done()...)
 	}
@@ -61,9 +48,13 @@ func writeImages(all []image) json.RawMessage {
 }
 
 func (m *move) caseImages() []image {
-	var all []image
-	if raw := m.contextAt([]string{"case", "images"}); raw != nil && json.Unmarshal(raw, &all) != nil {
+	var raw []json.RawMessage
+	if found := m.contextAt("case", "images"); found == nil || json.Unmarshal(found, &raw) != nil {
 		return nil
+	}
+	all := make([]image, 0, len(raw))
+	for _, one := range raw {
+		all = append(all, image{id: descend(one, "id"), kind: descend(one, "type"), uri: descend(one, "uri")})
 	}
 	return all
 }
@@ -81,24 +72,18 @@ func (m *move) checkedImages() (ids []string, ok bool) {
 
 // newestOutput finds a member in the outputs of steps, the most recently
 // completed step first.
-func (m *move) newestOutput(member string, fits func(json.RawMessage) bool) json.RawMessage {
+func (m *move) newestOutput(name string, fits func(json.RawMessage) bool) json.RawMessage {
 	var best json.RawMessage
 	newest := 0
 	for id, life := range m.inst.Machine.Steps {
-		if life.Output <= newest || !mentions(m.inst.Context[id], member) {
+		if life.Output <= newest {
 			continue
 		}
-		if value := descend(m.inst.Context[id], []string{member}); value != nil && fits(value) {
+		if value := descend(m.inst.Context[id], name); value != nil && fits(value) {
 			best, newest = value, life.Output
 		}
 	}
 	return best
-}
-
-// mentions spares the decoding of outputs that cannot hold a member. A name
-// written with escapes is not plain text, hence the look for a backslash.
-func mentions(raw json.RawMessage, member string) bool {
-	return bytes.Contains(raw, []byte(member)) || bytes.IndexByte(raw, '\\') >= 0
 }
 
 // outputs reports whether a step has an output in the context.

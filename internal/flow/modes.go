@@ -69,30 +69,30 @@ func (m *move) judgeObserved(e *event.Envelope) judgement {
 
 // namedStep is the step that a client says it completes; "" = none.
 func namedStep(payload json.RawMessage) string {
-	if !mentions(payload, "step_id") {
+	raw := member(payload, "step_id")
+	if raw == nil {
 		return ""
 	}
-	var body struct {
-		StepID json.RawMessage `json:"step_id"`
-	}
-	var id string
-	if json.Unmarshal(payload, &body) != nil || len(body.StepID) == 0 || json.Unmarshal(body.StepID, &id) != nil {
-		return ""
-	}
-	return id
+	return text(raw)
 }
 
 // withoutStep removes step_id: it addresses the event and is no output.
 func withoutStep(payload json.RawMessage) json.RawMessage {
-	if !mentions(payload, "step_id") {
+	if member(payload, "step_id") == nil {
 		return payload
 	}
-	body := members(payload)
-	if _, there := body["step_id"]; !there {
-		return payload
+	kept := make([]byte, 1, len(payload))
+	kept[0] = '{'
+	for key, value := range eachMember(payload) {
+		if sameName(key, "step_id") {
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, key...), ':'), value...)
 	}
-	delete(body, "step_id")
-	return writeMembers(body)
+	return append(kept, '}')
 }
 
 // taken reports whether a step has consumed this event type already.

@@ -93,27 +93,3 @@ func writeMembers[M ~map[string]json.RawMessage](members M) json.RawMessage {
 
 // isNull reports a missing value: absent, or null.
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
-
-// members reads an object one level deep; nil when it is not an object.
-func members(raw json.RawMessage) map[string]json.RawMessage {
-	if len(raw) == 0 || raw[0] == 'n' {
-		return nil
-	}
-	var found map[string]json.RawMessage
-	if json.Unmarshal(raw, &found) != nil {
-		return nil
-	}
-	return found
-}
-
-// descend follows names into a JSON value; nil when nothing is there. Only the
-// objects on the way are taken apart.
-func descend(raw json.RawMessage, path []string) json.RawMessage {
-	for _, name := range path {
-		raw = members(raw)[name]
-	}
-	if isNull(raw) {
-		return nil
-	}
-	return raw
-}

@@ -2,7 +2,6 @@ package flow
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +74,12 @@ func (m *move) asks(att *rondo.Attempt) bool {
 // member that the case cannot fill.
 func (m *move) requestPayload(step *definition.Step) (payload json.RawMessage, missing string) {
 	o := newObject(128)
-	for _, name := range slices.Sorted(maps.Keys(step.Contract.Request)) {
+	names := make([]string, 0, 16)
+	for name := range step.Contract.Request {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		selector := step.Contract.Request[name]
 		value := m.selected(step, &selector)
 		switch {
@@ -94,7 +98,7 @@ func (m *move) selected(step *definition.Step, s *definition.Selector) json.RawM
 	case s.Param != "":
 		return step.Params[s.Param]
 	case s.Context != "":
-		return m.contextAt(strings.Split(s.Context, "."))
+		return m.contextAt(strings.Split(s.Context, ".")...)
 	case s.Merge != nil:
 		return m.merged(step, s.Merge)
 	case s.Pick != nil:
@@ -107,15 +111,20 @@ func (m *move) selected(step *definition.Step, s *definition.Selector) json.RawM
 	return s.Const
 }
 
+// merged joins objects, shallowly; later ones win.
 func (m *move) merged(step *definition.Step, parts []definition.Selector) json.RawMessage {
 	var all map[string]json.RawMessage
 	for i := range parts {
-		part := members(m.selected(step, &parts[i]))
-		if all == nil {
-			all = part
+		part := m.selected(step, &parts[i])
+		if !isObject(part) {
 			continue
 		}
-		maps.Copy(all, part)
+		if all == nil {
+			all = make(map[string]json.RawMessage, 8)
+		}
+		for key, value := range eachMember(part) {
+			all[text(key)] = value
+		}
 	}
 	if all == nil {
 		return nil
@@ -124,20 +133,20 @@ func (m *move) merged(step *definition.Step, parts []definition.Selector) json.R
 }
 
 func (m *move) picked(step *definition.Step, pick *definition.Pick) json.RawMessage {
-	from := members(m.selected(step, &pick.From))
-	if from == nil {
+	from := m.selected(step, &pick.From)
+	if !isObject(from) {
 		return nil
 	}
-	kept := make(map[string]json.RawMessage, len(pick.Keys))
+	o := newObject(64)
 	for _, key := range pick.Keys {
-		if value, ok := from[key]; ok {
-			kept[key] = value
+		if value := member(from, key); value != nil {
+			o.raw(key, value)
 		}
 	}
-	return writeMembers(kept)
+	return o.done()
 }
 
 // contextAt is the context value at a path; nil when it is missing or null.
-func (m *move) contextAt(path []string) json.RawMessage {
-	return descend(m.inst.Context[path[0]], path[1:])
+func (m *move) contextAt(path ...string) json.RawMessage {
+	return descend(m.inst.Context[path[0]], path[1:]...)
 }

@@ -143,7 +143,7 @@ func (m *move) backoff(step *definition.Step, n int) time.Duration {
 	switch step.Backoff {
 	case definition.BackoffExponential:
 		for range n - 1 {
-			if wait >= step.RetryCap {
+			if wait == 0 || wait >= step.RetryCap {
 				break
 			}
 			wait *= 2

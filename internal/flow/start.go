@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -83,39 +82,33 @@ type caseCreated struct {
 }
 
 func readCreated(payload json.RawMessage) (*caseCreated, error) {
-	var body struct {
-		PatientID json.RawMessage `json:"patient_id"`
-		Mode      json.RawMessage `json:"orchestration_mode"`
-		Images    json.RawMessage `json:"images"`
-		Metadata  json.RawMessage `json:"metadata"`
-	}
-	if json.Unmarshal(payload, &body) != nil || len(payload) == 0 || bytes.TrimLeft(payload, " \t\r\n")[0] != '{' {
+	if !isObject(payload) {
 		return nil, errors.New("the payload must be an object")
 	}
 	created := &caseCreated{patientID: null, images: json.RawMessage("[]"), metadata: json.RawMessage("{}")}
-	if !isNull(body.PatientID) {
-		var id string
-		if json.Unmarshal(body.PatientID, &id) != nil || id == "" || len(id) > maxID {
-			return nil, fmt.Errorf("patient_id must be a string of 1 to %d bytes", maxID)
+	if raw := descend(payload, "patient_id"); raw != nil {
+		if id := text(raw); id == "" || len(id) > event.MaxIDBytes {
+			return nil, fmt.Errorf("patient_id must be a string of 1 to %d bytes", event.MaxIDBytes)
 		}
-		created.patientID = body.PatientID
+		created.patientID = raw
 	}
-	if !isNull(body.Mode) {
-		if json.Unmarshal(body.Mode, &created.mode) != nil || created.mode != rondo.ModeActive && created.mode != rondo.ModeClientDriven {
+	if raw := descend(payload, "orchestration_mode"); raw != nil {
+		created.mode = rondo.Mode(text(raw))
+		if created.mode != rondo.ModeActive && created.mode != rondo.ModeClientDriven {
 			return nil, fmt.Errorf("orchestration_mode must be %s or %s", rondo.ModeActive, rondo.ModeClientDriven)
 		}
 	}
-	if !isNull(body.Images) {
-		if err := checkImages(body.Images); err != nil {
+	if raw := descend(payload, "images"); raw != nil {
+		if err := checkImages(raw); err != nil {
 			return nil, err
 		}
-		created.images = body.Images
+		created.images = raw
 	}
-	if !isNull(body.Metadata) {
-		if members(body.Metadata) == nil {
+	if raw := descend(payload, "metadata"); raw != nil {
+		if !isObject(raw) {
 			return nil, errors.New("metadata must be an object")
 		}
-		created.metadata = body.Metadata
+		created.metadata = raw
 	}
 	if len(created.images)+len(created.metadata) > MaxContext/2 {
 		return nil, errors.New("images and metadata together are larger than 128 KiB")
@@ -123,21 +116,19 @@ func readCreated(payload json.RawMessage) (*caseCreated, error) {
 	return created, nil
 }
 
-// maxID bounds ids that come from outside.
-const maxID = 128
-
 func checkImages(raw json.RawMessage) error {
-	var images []struct {
-		ID   *string `json:"id"`
-		Type *string `json:"type"`
-		URI  *string `json:"uri"`
-	}
+	var images []json.RawMessage
 	if json.Unmarshal(raw, &images) != nil {
-		return errors.New("images must be an array of {id, type, uri?} with string values")
+		return errors.New("images must be an array of {id, type, uri?}")
 	}
 	for i, one := range images {
-		if one.ID == nil || *one.ID == "" || len(*one.ID) > maxID {
-			return fmt.Errorf("images/%d/id must be a string of 1 to %d bytes", i, maxID)
+		if id := text(member(one, "id")); id == "" || len(id) > event.MaxIDBytes {
+			return fmt.Errorf("images/%d/id must be a string of 1 to %d bytes", i, event.MaxIDBytes)
+		}
+		for _, name := range []string{"type", "uri"} {
+			if value := descend(one, name); value != nil && value[0] != '"' {
+				return fmt.Errorf("images/%d/%s must be a string", i, name)
+			}
 		}
 	}
 	return nil

@@ -229,6 +229,16 @@ func testKinds() []rondo.StepKind {
 		return rondo.StepKind{OrgID: testOrg, Name: name, Version: 1, Contract: json.RawMessage(contract), Status: "active"}
 	}
 	return []rondo.StepKind{
+		kind("no_op", `{
+			"behaviour": "request",
+			"events": {"requested": "ext.noop.requested", "completed": "ext.noop.completed", "failed": "ext.noop.failed"},
+			"params_schema": {"type": "object"},
+			"request": {"case": {"context": "case_id", "required": true}},
+			"output_schema": {"type": "object", "properties": {"note": {"type": "string"}}},
+			"outcomes": [{"outcome": "on_complete"}],
+			"failure_halt_code": "step_failed",
+			"client": {"module": "noop", "endpoint": "POST /noop"}
+		}`),
 		kind("credit_check", `{
 			"behaviour": "request",
 			"events": {"requested": "ext.credit.requested", "completed": "ext.credit.completed", "failed": "ext.credit.failed"},
