@@ -280,6 +280,38 @@ func TestParseRefusesWhatIsNotStrictJSON(t *testing.T) {
 	}
 }
 
+func TestWhatTheOrchestratorPublishesMayBeLarger(t *testing.T) {
+	t.Parallel()
+	sized := func(eventType string, bytes, depth int) []byte {
+		e := full(t)
+		e.Type = eventType
+		nested := strings.Repeat(`{"a":`, depth-2) + "1" + strings.Repeat("}", depth-2)
+		e.Payload = json.RawMessage(`{"context_snapshot":` + nested + `,"x":"` + strings.Repeat("x", bytes) + `"}`)
+		return e.Encode()
+	}
+	for _, tc := range []struct {
+		name, eventType string
+		bytes, depth    int
+		code            rondo.Code // "" = accepted
+	}{
+		{"inbound, deepest", TypeAIReviewCompleted, 10, MaxDepth, ""},
+		{"inbound, too deep", TypeAIReviewCompleted, 10, MaxDepth + 1, rondo.CodeInvalid},
+		{"inbound, too large", TypeAIReviewCompleted, MaxBytes, 4, rondo.CodeTooLarge},
+		{"request, deeper", TypeHumanReviewRequested, 10, MaxPublishedDepth, ""},
+		{"request, larger", TypeHumanReviewRequested, 2 * MaxBytes, 4, ""},
+		{"request, too deep", TypeHumanReviewRequested, 10, MaxPublishedDepth + 1, rondo.CodeInvalid},
+		{"request, too large", TypeHumanReviewRequested, MaxPublishedBytes, 4, rondo.CodeTooLarge},
+		{"request of an own kind, larger", "ext.kyc.requested", 2 * MaxBytes, 4, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := Parse(sized(tc.eventType, tc.bytes, tc.depth)); rondo.CodeOf(err) != tc.code {
+				t.Errorf("error = %v, want code %q", err, tc.code)
+			}
+		})
+	}
+}
+
 func TestDerivedID(t *testing.T) {
 	t.Parallel()
 	// The DNS namespace and example of RFC 9562.

@@ -15,18 +15,38 @@ import (
 // MaxIDBytes is how long an opaque id, an event type or a traceparent may be.
 const MaxIDBytes = 128
 
+// The bounds of one event. What modules send to Rondo is held to the first set.
+// What Rondo publishes may carry a whole context and so gets more room.
+const (
+	MaxBytes          = canon.DefaultBytes // 256 KiB
+	MaxDepth          = canon.DefaultDepth // 32
+	MaxPublishedBytes = 1 << 20
+	MaxPublishedDepth = 100
+)
+
 // Parse reads an envelope from the wire. It is strict about the members it
 // knows and keeps the others. An absent payload is {}; causation_id and
 // traceparent may be absent, null or empty.
 //
 // The error is a *rondo.Error that lists every problem at once, each with the
-// JSON Pointer of its place: too_large for what exceeds the size limit of one
-// event, else invalid.
+// JSON Pointer of its place: too_large for what exceeds MaxBytes, else invalid.
 //
 // The envelope refers to parts of raw: do not change raw afterwards.
 func Parse(raw []byte) (*Envelope, error) {
+	envelope, err := parse(raw, canon.Limits{Bytes: MaxBytes, Depth: MaxDepth})
+	if refused, ok := errors.AsType[*canon.Error](err); !ok || !refused.Limit {
+		return envelope, err
+	}
+	published, wideErr := parse(raw, canon.Limits{Bytes: MaxPublishedBytes, Depth: MaxPublishedDepth, Tokens: MaxPublishedBytes})
+	if wideErr != nil || !PublishedByOrchestrator(published.Type) {
+		return nil, err
+	}
+	return published, nil
+}
+
+func parse(raw []byte, limits canon.Limits) (*Envelope, error) {
 	r := reader{envelope: &Envelope{}}
-	if err := canon.Members(raw, canon.Limits{}, r.member); err != nil {
+	if err := canon.Members(raw, limits, r.member); err != nil {
 		return nil, malformed(err)
 	}
 	r.requireAll()
@@ -64,6 +84,7 @@ func malformed(err error) error {
 			Pointer: refused.Pointer,
 			Message: fmt.Sprintf("%s (at byte %d)", refused.Message, refused.Offset),
 		}},
+		Err: refused,
 	}
 }
 

@@ -46,6 +46,7 @@ type Error struct {
 	Pointer  string // JSON Pointer to the value that is wrong, or that holds what is wrong
 	Message  string
 	TooLarge bool // more than Limits.Bytes
+	Limit    bool // it breaks one of Limits, not a rule for all documents
 }
 
 func (e *Error) Error() string {

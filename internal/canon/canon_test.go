@@ -155,6 +155,9 @@ func TestCheckRefuses(t *testing.T) {
 			if !strings.Contains(refused.Message, tc.says) {
 				t.Errorf("message %q does not say %q", refused.Message, tc.says)
 			}
+			if refused.Limit {
+				t.Error("it is called a matter of limits")
+			}
 			if _, err := JSON([]byte(tc.in)); err == nil {
 				t.Error("JSON accepts it")
 			}
@@ -204,8 +207,8 @@ func TestLimits(t *testing.T) {
 			case tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)):
 				t.Errorf("error %v does not say %q", err, tc.says)
 			}
-			if refused, ok := err.(*Error); ok && refused.TooLarge != strings.Contains(tc.name, "bytes") {
-				t.Errorf("TooLarge = %t", refused.TooLarge)
+			if refused, ok := err.(*Error); ok && (!refused.Limit || refused.TooLarge != strings.Contains(tc.name, "bytes")) {
+				t.Errorf("Limit = %t, TooLarge = %t", refused.Limit, refused.TooLarge)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func newScanner(raw []byte, limits Limits, names [][]byte) scanner {
 // and is told that object's members.
 func (s *scanner) document(member func(name, value []byte)) error {
 	if len(s.raw) > s.limits.Bytes {
-		return &Error{Offset: s.limits.Bytes, Message: fmt.Sprintf("longer than %d bytes", s.limits.Bytes), TooLarge: true}
+		return &Error{Offset: s.limits.Bytes, Message: fmt.Sprintf("longer than %d bytes", s.limits.Bytes), TooLarge: true, Limit: true}
 	}
 	s.space()
 	if s.pos == len(s.raw) {
@@ -80,7 +80,7 @@ func (s *scanner) space() {
 func (s *scanner) count() *Error {
 	s.tokens++
 	if s.tokens > s.limits.Tokens {
-		return s.fail(s.pos, fmt.Sprintf("more than %d values and names", s.limits.Tokens))
+		return &Error{Offset: s.pos, Message: fmt.Sprintf("more than %d values and names", s.limits.Tokens), Limit: true}
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (s *scanner) word(word string) *Error {
 func (s *scanner) enter() *Error {
 	s.depth++
 	if s.depth > s.limits.Depth {
-		return s.fail(s.pos, fmt.Sprintf("nests deeper than %d levels", s.limits.Depth))
+		return &Error{Offset: s.pos, Message: fmt.Sprintf("nests deeper than %d levels", s.limits.Depth), Limit: true}
 	}
 	s.pos++
 	s.space()
