@@ -10,8 +10,8 @@
 //
 // It is pure: no I/O, clock or randomness. What it needs from outside (the
 // reason codes and step kinds an organisation can use) comes in as arguments.
-// It imports the root package, internal/cond, internal/canon, and the JSON
-// Schema and YAML libraries.
+// It imports the root package, internal/cond, internal/canon, and libraries for
+// JSON Schema, YAML and strict JSON.
 package definition
 
 import (
