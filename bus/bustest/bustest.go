@@ -126,13 +126,26 @@ func (s *suite) process(t *testing.T) Process {
 	return p
 }
 
+// subscribe joins with an AckWait that no case outlasts, however slow the
+// machine is.
 func (s *suite) subscribe(t *testing.T, p Process, group string, streams ...string) bus.Consumer {
+	t.Helper()
+	return subscribe(t, p, bus.Subscription{Group: group, Streams: streams, AckWait: 10 * patience})
+}
+
+// impatient joins with the short AckWait.
+func (s *suite) impatient(t *testing.T, p Process, group string, streams ...string) bus.Consumer {
+	t.Helper()
+	return subscribe(t, p, bus.Subscription{Group: group, Streams: streams, AckWait: s.AckWait})
+}
+
+func subscribe(t *testing.T, p Process, sub bus.Subscription) bus.Consumer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	c, err := p.Subscribe(ctx, bus.Subscription{Group: group, Streams: streams, AckWait: s.AckWait})
+	c, err := p.Subscribe(ctx, sub)
 	if err != nil {
-		t.Fatalf("subscribe %s to %v: %v", group, streams, err)
+		t.Fatalf("subscribe %s to %v: %v", sub.Group, sub.Streams, err)
 	}
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {

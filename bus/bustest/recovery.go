@@ -11,10 +11,10 @@ import (
 func redelivery(t *testing.T, s *suite) {
 	p := s.process(t)
 	publish(t, p, "a", 0, 3)
-	one := s.subscribe(t, p, "g", "a")
+	one := s.impatient(t, p, "g", "a")
 	first := fetchN(t, one, 3)
 	ack(t, one, first[1:2])
-	two := s.subscribe(t, p, "g", "a")
+	two := s.impatient(t, p, "g", "a")
 	second := fetchN(t, two, 2)
 	if got, want := names(second), []string{nameOf("a", 0), nameOf("a", 2)}; !slices.Equal(got, want) {
 		t.Errorf("got %v again, want %v", got, want)
@@ -31,7 +31,7 @@ func redelivery(t *testing.T, s *suite) {
 func ackedStays(t *testing.T, s *suite) {
 	p := s.process(t)
 	publish(t, p, "a", 0, 10)
-	c := s.subscribe(t, p, "g", "a")
+	c := s.impatient(t, p, "g", "a")
 	got := fetchN(t, c, 10)
 	slices.Reverse(got)
 	for i := range got { // one by one, newest first: sparse acks above the position
@@ -43,7 +43,7 @@ func ackedStays(t *testing.T, s *suite) {
 func ackTwice(t *testing.T, s *suite) {
 	p := s.process(t)
 	publish(t, p, "a", 0, 4)
-	c := s.subscribe(t, p, "g", "a")
+	c := s.impatient(t, p, "g", "a")
 	got := fetchN(t, c, 4)
 	ack(t, c, got[:2])
 	ack(t, c, got[:2])
@@ -59,7 +59,7 @@ func ackTwice(t *testing.T, s *suite) {
 func closeHandsOver(t *testing.T, s *suite) {
 	p, q := s.process(t), s.process(t)
 	publish(t, p, "a", 0, 10)
-	leaving, staying := s.subscribe(t, p, "g", "a"), s.subscribe(t, q, "g", "a")
+	leaving, staying := s.impatient(t, p, "g", "a"), s.impatient(t, q, "g", "a")
 	got := fetchSome(t, []bus.Consumer{leaving, staying})
 	holder, other := leaving, staying
 	if got.by == 1 {
@@ -77,7 +77,7 @@ func closeHandsOver(t *testing.T, s *suite) {
 func restart(t *testing.T, s *suite) {
 	p := s.process(t)
 	publish(t, p, "a", 0, 10)
-	c := s.subscribe(t, p, "g", "a")
+	c := s.impatient(t, p, "g", "a")
 	got := fetchN(t, c, 10)
 	ack(t, c, []bus.Delivery{got[0], got[1], got[4], got[8]})
 	if err := c.Close(); err != nil {
@@ -88,7 +88,7 @@ func restart(t *testing.T, s *suite) {
 	}
 	q := s.process(t)
 	publish(t, q, "a", 10, 12)
-	c = s.subscribe(t, q, "g", "a")
+	c = s.impatient(t, q, "g", "a")
 	again := names(drain(t, c, 8))
 	slices.Sort(again)
 	var want []string
@@ -105,14 +105,14 @@ func restart(t *testing.T, s *suite) {
 func killedProcess(t *testing.T, s *suite) {
 	p := s.process(t)
 	publish(t, p, "a", 0, 10)
-	c := s.subscribe(t, p, "g", "a")
+	c := s.impatient(t, p, "g", "a")
 	got := fetchN(t, c, 6)
 	ack(t, c, got[:3])
 	p.Kill()
 
 	q := s.process(t)
 	publish(t, q, "a", 10, 20)
-	heir := s.subscribe(t, q, "g", "a")
+	heir := s.impatient(t, q, "g", "a")
 	seen := map[string]bool{}
 	for _, name := range names(got[:3]) {
 		seen[name] = true // may come again: the acks may have died with the process

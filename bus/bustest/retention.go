@@ -44,7 +44,7 @@ func trimDropsAcked(t *testing.T, s *suite) {
 
 func trimKeepsUnacked(t *testing.T, s *suite) {
 	p := s.process(t)
-	fast, slow := s.subscribe(t, p, "fast", "a"), s.subscribe(t, p, "slow", "a")
+	fast, slow := s.subscribe(t, p, "fast", "a"), s.impatient(t, p, "slow", "a")
 	idle := s.subscribe(t, p, "idle", "b")
 	publish(t, p, "a", 0, 30)
 	publish(t, p, "b", 0, 30)

@@ -23,7 +23,10 @@ func (c *consumer) Ack(_ context.Context, deliveries []bus.Delivery) error {
 	}
 	for i := range deliveries {
 		d := &deliveries[i]
-		key := c.bus.keys.stream(d.Stream)
+		key, ok := c.keyOf[d.Stream]
+		if !ok {
+			continue // never delivered here
+		}
 		c.acks[key] = append(c.acks[key], d.EntryID)
 	}
 	c.mu.Unlock()
@@ -52,10 +55,13 @@ func (c *consumer) putBackAcks(acks map[string][]any) {
 	}
 }
 
-func (c *consumer) ackCommand(ctx context.Context, key string, ids []any) redis.Cmder {
-	args := make([]any, 0, 3+len(ids))
-	args = append(args, "xack", key, c.group)
-	return redis.NewIntCmd(ctx, append(args, ids...)...)
+// addAcks puts acks into a pipeline, whose Exec returns their errors.
+func (c *consumer) addAcks(ctx context.Context, pipe redis.Pipeliner, acks map[string][]any) {
+	for key, ids := range acks {
+		args := make([]any, 0, 3+len(ids))
+		args = append(args, "xack", key, c.group)
+		_ = pipe.Process(ctx, redis.NewIntCmd(ctx, append(args, ids...)...))
+	}
 }
 
 // sendAcks sends acks on their own. Acks for a group that has vanished are done.
@@ -64,9 +70,7 @@ func (c *consumer) sendAcks(ctx context.Context, acks map[string][]any) error {
 		return nil
 	}
 	pipe := c.bus.client.Pipeline()
-	for key, ids := range acks {
-		_ = pipe.Process(ctx, c.ackCommand(ctx, key, ids)) // Exec returns the error
-	}
+	c.addAcks(ctx, pipe, acks)
 	if _, err := pipe.Exec(ctx); err != nil && !isLost(err) {
 		return err
 	}

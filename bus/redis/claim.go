@@ -52,13 +52,16 @@ func (r *reader) claimDue(ctx context.Context, now time.Time, limit int) ([]bus.
 
 // claimPages asks for one page of each stream in one pipeline.
 func (r *reader) claimPages(ctx context.Context, pages []claim, count int) (all []bus.Delivery, next []claim, err error) {
+	acks := r.takeAcks() // first: what is done must not be claimed again
 	pipe := r.bus.client.Pipeline()
+	r.addAcks(ctx, pipe, acks)
 	results := make([]*redis.Cmd, len(pages))
 	for i, page := range pages {
 		results[i] = redis.NewCmd(ctx, "xautoclaim", page.key, r.group, r.name, r.ackWait.Milliseconds(), page.start, "count", count)
 		_ = pipe.Process(ctx, results[i]) // each result has its own error
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
+		r.putBackAcks(acks)
 		return nil, nil, err
 	}
 	gone := map[string][]any{}

@@ -25,6 +25,7 @@ type consumer struct {
 	streams []string          // event types
 	keys    []string          // their keys, in the same order
 	types   map[string]string // key → event type
+	keyOf   map[string]string // event type → key
 	ackWait time.Duration
 
 	work   chan struct{} // to the reader: someone waits
@@ -41,7 +42,6 @@ type consumer struct {
 	buffer   []held
 	acks     map[string][]any // by key: ids to ack
 	isClosed bool
-	closeErr error
 }
 
 // held is a delivery that the server has given to this consumer and that waits
@@ -62,7 +62,7 @@ func (b *Bus) Subscribe(ctx context.Context, sub bus.Subscription) (bus.Consumer
 		sub.AckWait = 60 * time.Second
 	}
 	c := &consumer{
-		bus: b, group: sub.Group, name: b.consumerName(), ackWait: sub.AckWait, types: map[string]string{},
+		bus: b, group: sub.Group, name: b.consumerName(), ackWait: sub.AckWait, types: map[string]string{}, keyOf: map[string]string{},
 		work: make(chan struct{}, 1), got: make(chan struct{}, 1), acked: make(chan struct{}, 1), closed: make(chan struct{}),
 		acks: map[string][]any{},
 	}
@@ -72,7 +72,7 @@ func (b *Bus) Subscribe(ctx context.Context, sub bus.Subscription) (bus.Consumer
 	for _, s := range c.streams {
 		key := b.keys.stream(s)
 		c.keys = append(c.keys, key)
-		c.types[key] = s
+		c.types[key], c.keyOf[s] = s, key
 	}
 	if _, err := c.createGroups(ctx); err != nil {
 		return nil, unavailable("join group "+sub.Group, err)

@@ -76,9 +76,7 @@ func (r *reader) once(ctx context.Context, limit int) {
 func (r *reader) read(ctx context.Context, now time.Time, limit int) ([]bus.Delivery, error) {
 	acks := r.takeAcks()
 	pipe := r.bus.client.Pipeline()
-	for key, ids := range acks {
-		_ = pipe.Process(ctx, r.ackCommand(ctx, key, ids)) // Exec returns the error
-	}
+	r.addAcks(ctx, pipe, acks)
 	block := max(min(blockTime, r.claimAt.Sub(now)), time.Millisecond)
 	args := make([]any, 0, 9+2*len(r.keys))
 	args = append(args, "xreadgroup", "group", r.group, r.name, "count", r.nextCount(limit), "block", block.Milliseconds(), "streams")
@@ -91,9 +89,7 @@ func (r *reader) read(ctx context.Context, now time.Time, limit int) ([]bus.Deli
 	read := redis.NewCmd(ctx, args...)
 	_ = pipe.Process(ctx, read)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		if !isLost(err) {
-			r.putBackAcks(acks)
-		}
+		r.putBackAcks(acks)
 		return nil, err
 	}
 	reply, err := read.Result()
