@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -70,8 +69,9 @@ func (g *group) takeDirty(states []store.GroupState) []store.GroupState {
 	return states
 }
 
-// flushDue stores the positions that no commit took along in time.
-func (g *group) flushDue(ctx context.Context) error {
+// flushDue stores the positions that no commit took along in time; ok is false
+// when the database failed.
+func (g *group) flushDue(ctx context.Context) (ok bool) {
 	now := g.bus.opts.Clock()
 	g.mu.Lock()
 	var states []store.GroupState
@@ -80,11 +80,12 @@ func (g *group) flushDue(ctx context.Context) error {
 	}
 	g.mu.Unlock()
 	if len(states) == 0 {
-		return nil
+		return true
 	}
-	if err := g.bus.log.LogAck(ctx, states); err != nil {
+	err := g.bus.log.LogAck(ctx, states)
+	g.storing.Report(ctx, err)
+	if err != nil {
 		g.bus.ReturnAcks(states)
-		return rondo.Op("store positions of group "+g.name, err)
 	}
-	return nil
+	return err == nil
 }

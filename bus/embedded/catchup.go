@@ -15,19 +15,21 @@ const (
 )
 
 // catchUp does one read for the streams that are furthest behind and have room,
-// and reports whether another read is worth while now.
-func (g *group) catchUp(ctx context.Context) (more bool, err error) {
+// and reports whether another read is worth while now; ok is false when the
+// database failed.
+func (g *group) catchUp(ctx context.Context) (more, ok bool) {
 	streams, names, after, upTo := g.furthestBehind()
 	if len(streams) == 0 {
-		return false, nil
+		return false, true
 	}
 	limit := catchUpEntries
 	if g.average > 0 {
 		limit = min(max(catchUpBytes/g.average, catchUpLeast), catchUpEntries)
 	}
 	rows, err := g.bus.log.LogRead(ctx, names, after, limit)
+	g.reading.Report(ctx, err)
 	if err != nil {
-		return false, rondo.Op("read log for group "+g.name, err)
+		return false, false
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -54,7 +56,7 @@ func (g *group) catchUp(ctx context.Context) (more bool, err error) {
 	for _, s := range g.streams {
 		more = more || g.canCatchUp(s)
 	}
-	return more, nil
+	return more, true
 }
 
 func (g *group) canCatchUp(s *stream) bool {

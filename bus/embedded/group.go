@@ -27,6 +27,10 @@ type group struct {
 	once sync.Once      // the hand-over
 	done chan struct{}  // closed when the lease is back and the bus has forgotten the group
 
+	// What the goroutine does in the database, to be logged when it begins to
+	// fail and when it works again.
+	leasing, loading, storing, reading outage.Log
+
 	mu        sync.Mutex
 	consumers []*consumer
 	streams   map[string]*stream
@@ -49,6 +53,11 @@ func startGroup(b *Bus, name string) *group {
 	g := &group{
 		bus: b, name: name, kick: make(chan struct{}, 1), done: make(chan struct{}), quit: cancel,
 		streams: map[string]*stream{}, expiry: never,
+	}
+	for state, what := range map[*outage.Log]string{
+		&g.leasing: "leasing the group", &g.loading: "loading positions", &g.storing: "storing positions", &g.reading: "reading the event log",
+	} {
+		*state = outage.Log{To: b.opts.Log.With("bus", "embedded", "group", name), What: what}
 	}
 	g.ran.Go(func() { g.run(ctx) })
 	return g
@@ -134,7 +143,6 @@ func (g *group) stop(ctx context.Context) error {
 
 // run does the group's database work until it is stopped.
 func (g *group) run(ctx context.Context) {
-	state := outage.Log{To: g.bus.opts.Log.With("bus", "embedded", "group", g.name), What: "reading the event log"}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -144,9 +152,7 @@ func (g *group) run(ctx context.Context) {
 		case <-g.kick:
 		case <-timer.C:
 		}
-		wait, err := g.step(ctx)
-		state.Report(ctx, err)
-		timer.Reset(wait)
+		timer.Reset(g.step(ctx))
 	}
 }
 
@@ -154,33 +160,31 @@ func (g *group) run(ctx context.Context) {
 const retryPause = 100 * time.Millisecond
 
 // step does what is due and returns how long nothing else is.
-func (g *group) step(ctx context.Context) (time.Duration, error) {
-	held, err := g.keepLease(ctx)
-	if err != nil {
-		return retryPause, err
+func (g *group) step(ctx context.Context) time.Duration {
+	held, ok := g.keepLease(ctx)
+	if !ok {
+		return retryPause
 	}
 	if !held {
-		return g.bus.opts.Standby, nil
+		return g.bus.opts.Standby
 	}
-	if err := g.loadPositions(ctx); err != nil {
-		return retryPause, err
+	if !g.loadPositions(ctx) {
+		return retryPause
 	}
-	if err := g.flushDue(ctx); err != nil {
-		return retryPause, err
-	}
+	stored := g.flushDue(ctx)
 	g.mu.Lock()
 	g.expire(g.bus.opts.Clock())
 	g.follow()
 	g.wakeNext()
 	g.mu.Unlock()
-	more, err := g.catchUp(ctx)
-	if err != nil {
-		return retryPause, err
+	more, ok := g.catchUp(ctx)
+	switch {
+	case !ok || !stored:
+		return retryPause
+	case more:
+		return 0
 	}
-	if more {
-		return 0, nil
-	}
-	return g.untilDue(), nil
+	return g.untilDue()
 }
 
 // untilDue is the time to the next renewal, flush or redelivery.

@@ -8,29 +8,30 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
-// keepLease takes or renews the lease when that is due. A lease that another
-// process has taken meanwhile ends everything that was in flight here.
-func (g *group) keepLease(ctx context.Context) (held bool, err error) {
+// keepLease takes or renews the lease when that is due; ok is false when the
+// database failed. A lease that another process has taken meanwhile ends
+// everything that was in flight here.
+func (g *group) keepLease(ctx context.Context) (held, ok bool) {
 	now := g.bus.opts.Clock()
 	g.mu.Lock()
 	due := !g.held || !now.Before(g.renewAt)
 	g.mu.Unlock()
 	if !due {
-		return true, nil
+		return true, true
 	}
 	ttl := g.bus.opts.LeaseTTL
-	fence, ok, err := g.bus.log.LogLease(ctx, g.name, g.bus.opts.Owner, now, ttl)
+	fence, held, err := g.bus.log.LogLease(ctx, g.name, g.bus.opts.Owner, now, ttl)
+	g.leasing.Report(ctx, err)
+	if err != nil {
+		return false, false // if it was ours it is until it runs out; Fetch watches the time
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err != nil {
-		// Still ours until it runs out; Fetch watches the time.
-		return g.held && now.Before(g.until), rondo.Op("lease group "+g.name, err)
-	}
-	if g.held && (!ok || fence != g.fence) {
+	if g.held && (!held || fence != g.fence) {
 		g.forget()
 	}
-	if !ok {
-		return false, nil
+	if !held {
+		return false, true
 	}
 	if !g.held {
 		g.held, g.fence = true, fence
@@ -38,7 +39,7 @@ func (g *group) keepLease(ctx context.Context) (held bool, err error) {
 	}
 	g.until = now.Add(ttl)
 	g.renewAt = now.Add(ttl / 3)
-	return true, nil
+	return true, true
 }
 
 // forget drops all that belonged to a lost lease; the positions in the store
@@ -52,8 +53,9 @@ func (g *group) forget() {
 	}
 }
 
-// loadPositions reads where the group stands on streams that are new here.
-func (g *group) loadPositions(ctx context.Context) error {
+// loadPositions reads where the group stands on streams that are new here, and
+// reports whether it knows.
+func (g *group) loadPositions(ctx context.Context) (ok bool) {
 	g.mu.Lock()
 	missing := false
 	for _, s := range g.streams {
@@ -61,11 +63,12 @@ func (g *group) loadPositions(ctx context.Context) error {
 	}
 	g.mu.Unlock()
 	if !missing {
-		return nil
+		return true
 	}
 	states, err := g.bus.log.LogGroup(ctx, g.name)
+	g.loading.Report(ctx, err)
 	if err != nil {
-		return rondo.Op("load group "+g.name, err)
+		return false
 	}
 	stored := make(map[string]store.GroupState, len(states))
 	for _, state := range states {
@@ -78,7 +81,7 @@ func (g *group) loadPositions(ctx context.Context) error {
 			s.start(stored[name])
 		}
 	}
-	return nil
+	return true
 }
 
 // handOver stores the positions and gives the lease back, so that another
