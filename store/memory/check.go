@@ -63,14 +63,14 @@ func (s *Store) checkOneLive(write *store.Write) error {
 		}
 		live[w.Instance.Key()] = w.Instance
 	}
-	for key, instance := range live {
-		row := s.cases[key]
-		if row == nil {
+	for _, w := range write.Instances {
+		row := s.cases[w.Instance.Key()]
+		if row == nil || w.Instance.Status == rondo.StatusCancelled {
 			continue
 		}
 		for _, other := range row.instances {
 			if after[other.instance.ID] == nil && other.instance.Status != rondo.StatusCancelled {
-				return secondLive(instance, &other.instance)
+				return secondLive(w.Instance, &other.instance)
 			}
 		}
 	}

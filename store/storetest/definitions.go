@@ -81,6 +81,16 @@ var definitionTests = []test{
 			}
 		}
 	}},
+	{name: "a version is never given again, also when its definition was archived or moved away", run: func(d *db) {
+		d.published("acme", "derma", "hash-1")
+		d.published("acme", "derma", "hash-2")
+		third := d.create(d.newDefinition("acme", "derma"))
+		d.edit(third, "moved", func(c *store.DefinitionChange) { c.Definition.ProductID = "cardio" })
+		d.edit(third, "moved back", func(c *store.DefinitionChange) { c.Definition.ProductID = "derma" })
+		if got := d.create(d.newDefinition("acme", "derma")).Version; got != 4 {
+			d.t.Fatalf("the fourth definition of the product has version %d, want 4", got)
+		}
+	}},
 	{name: "versions of other kinds and of templates rise per name", run: func(d *db) {
 		named := func(kind rondo.DefinitionKind, org, name string) rondo.Definition {
 			definition := d.newDefinition(org, "derma")

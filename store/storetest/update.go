@@ -213,4 +213,11 @@ func testAliasing(d *db) {
 	check("what was read")
 	vandalise(must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t)[0])
 	check("what was listed")
+
+	next := *must(d.Instance(d.ctx, "acme", want.ID))(d.t)
+	next.Version++
+	d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: &next, Previous: want.Version}}})
+	want.Version++
+	vandalise(&next)
+	check("what replaced it")
 }
