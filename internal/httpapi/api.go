@@ -1,0 +1,175 @@
+// Package httpapi is the REST edge: it turns HTTP requests into calls of the
+// engine's services and their answers into JSON.
+//
+// # Guarantees
+//
+//  1. Every route has a row in the route table, and the row decides who may
+//     call it, which query parameters exist and how large a body may be. A route
+//     without a row, or a row without a handler, fails New.
+//  2. No handler runs before the caller is known, holds a scope of the row, and
+//     the request has been read and checked strictly.
+//  3. Every error is an RFC 9457 problem with a stable code. It never contains
+//     values of the request, and nothing of internal errors but the request id.
+//  4. What the caller may not see answers like what does not exist, byte for
+//     byte but for the request id.
+//  5. Payloads, query strings and tokens are never logged.
+//
+// # Shape of answers
+//
+// JSON in snake_case. Members that have no value are null, never left out; only
+// problems leave out hint and errors. Times are RFC 3339 in UTC with
+// microseconds.
+//
+// It imports the root package, the store's filters, canonical JSON, auth, and
+// huma, which nothing below this package knows.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/auth"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Cases is what the edge needs of the case engine. The principal's Tenant is the
+// organisation to act for: the token's own, or the one that an admin named.
+// Ids of other organisations are CodeNotFound.
+type Cases interface {
+	// PublishEvent takes one envelope in and answers after the commit. raw is
+	// strict JSON and belongs to the service.
+	PublishEvent(ctx context.Context, p rondo.Principal, raw []byte) (rondo.Receipt, error)
+	// Act does an intervention and returns the instance after it.
+	Act(ctx context.Context, p rondo.Principal, id rondo.ID, a rondo.Action) (*rondo.Instance, error)
+	Instance(ctx context.Context, p rondo.Principal, id rondo.ID) (*rondo.Instance, error)
+	// Instances lists newest first.
+	Instances(ctx context.Context, p rondo.Principal, filter store.InstanceFilter, page store.Page) ([]*rondo.Instance, error)
+	// Steps returns the finished attempts in commit order, and the instance, whose
+	// Machine.Live are the open ones.
+	Steps(ctx context.Context, p rondo.Principal, id rondo.ID) ([]rondo.Step, *rondo.Instance, error)
+	// Events lists oldest first; Page.After is the ID of a row, not its event id.
+	Events(ctx context.Context, p rondo.Principal, id rondo.ID, page store.Page) ([]rondo.EventRecord, error)
+}
+
+// Snapshots is an optional ability of Cases: with it, one instance is shown with
+// the frozen definition that drives it.
+type Snapshots interface {
+	Snapshot(ctx context.Context, p rondo.Principal, instance *rondo.Instance) ([]byte, error)
+}
+
+// Definitions is what the edge needs of the registry.
+type Definitions interface {
+	CreateDefinition(ctx context.Context, p rondo.Principal, d rondo.NewDefinition) (rondo.Definition, error)
+	Definition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error)
+	// DefinitionList lists newest first.
+	DefinitionList(ctx context.Context, p rondo.Principal, filter store.DefinitionFilter, page store.Page) ([]rondo.Definition, error)
+	ValidateDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.ValidationReport, error)
+	PublishDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error)
+	ArchiveDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error)
+	Templates(ctx context.Context, p rondo.Principal) ([]rondo.Definition, error)
+	Template(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error)
+}
+
+// Health says whether the engine can work.
+type Health interface {
+	Ready(ctx context.Context) []rondo.Component
+}
+
+// Metrics is told of every answer and shows what was counted.
+type Metrics interface {
+	HTTP(method, route string, status int, seconds float64)
+	Handler() http.Handler
+}
+
+// Config is what the edge stands on.
+type Config struct {
+	Cases       Cases              // required
+	Definitions Definitions        // required
+	Health      Health             // required
+	Auth        auth.Authenticator // required
+
+	// Metrics counts requests and is served at /metrics. Default: nothing is
+	// counted and /metrics is empty.
+	Metrics Metrics
+	// PublicMetrics serves /metrics without a token. Its labels name
+	// organisations, so by default it needs the admin scope.
+	PublicMetrics bool
+
+	// Log takes one line per request. Default: nothing is logged.
+	Log *slog.Logger
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// NewID makes request ids. Default: UUIDv7 of Now.
+	NewID func() rondo.ID
+	// Version is shown by /health and in the OpenAPI document. Default "dev".
+	Version string
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.Cases == nil || c.Definitions == nil || c.Health == nil || c.Auth == nil {
+		return c, errors.New("httpapi: Cases, Definitions, Health and Auth are required")
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.NewID == nil {
+		c.NewID = rondo.NewIDs(c.Now).New
+	}
+	if c.Metrics == nil {
+		c.Metrics = noMetrics{}
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	return c, nil
+}
+
+// API is the whole edge as one handler.
+type API struct {
+	cfg     Config
+	handler http.Handler
+	openapi []byte
+}
+
+var _ http.Handler = (*API)(nil)
+
+// New registers every route. It does no I/O.
+func New(cfg Config) (*API, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	a := &API{cfg: cfg}
+	r := newRegistrar(a)
+	a.registerHealth(r)
+	a.registerDefinitions(r)
+	a.registerInstances(r)
+	a.registerEvents(r)
+	a.registerDocs(r)
+	if a.openapi, err = r.finish(); err != nil {
+		return nil, err
+	}
+	a.handler = a.edge(r.mux)
+	return a, nil
+}
+
+// ServeHTTP answers one request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+// OpenAPI returns the OpenAPI 3.1 document, as served at /openapi.json.
+func (a *API) OpenAPI() []byte { return append([]byte(nil), a.openapi...) }
+
+type noMetrics struct{}
+
+func (noMetrics) HTTP(string, string, int, float64) {}
+
+func (noMetrics) Handler() http.Handler {
+	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+}

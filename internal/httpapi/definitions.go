@@ -1,0 +1,190 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/canon"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// newDefinition documents the body of POST /workflow-definitions.
+type newDefinition struct {
+	Kind       string           `json:"kind,omitempty" enum:"case,conversation,run" default:"case"`
+	ProductID  string           `json:"product_id,omitempty" minLength:"1" maxLength:"128" doc:"Absent: every product of the organisation"`
+	Definition definitionSource `json:"definition,omitempty" doc:"An object, or a string that holds JSON (comments and trailing commas are fine) or YAML"`
+	TemplateID string           `json:"template_id,omitempty" format:"uuid" doc:"Instead of definition: copy this template"`
+	Reason     string           `json:"reason,omitempty" maxLength:"4096"`
+}
+
+type definitionSource struct{}
+
+// Schema allows an object or a string.
+func (definitionSource) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: huma.TypeString}}}
+}
+
+// reasonBody documents a body that may give a reason.
+type reasonBody struct {
+	Reason string `json:"reason,omitempty" maxLength:"4096"`
+}
+
+type definitionOut struct {
+	Status   int
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Body     definition
+}
+
+type definitionsOut struct {
+	Body page[definition]
+}
+
+type validationOut struct {
+	Body validation
+}
+
+func (a *API) registerDefinitions(r *registrar) {
+	handle(r, "create-definition", newDefinition{}, a.createDefinition)
+	handle(r, "list-definitions", nil, a.listDefinitions)
+	handle(r, "get-definition", nil, func(ctx context.Context, c *call) (*definitionOut, error) {
+		return oneDefinition(a.cfg.Definitions.Definition(ctx, c.principal, c.id))
+	})
+	handle(r, "validate-definition", struct{}{}, a.validateDefinition)
+	handle(r, "publish-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.PublishDefinition))
+	handle(r, "archive-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.ArchiveDefinition))
+	handle(r, "list-templates", nil, a.listTemplates)
+	handle(r, "get-template", nil, func(ctx context.Context, c *call) (*definitionOut, error) {
+		return oneDefinition(a.cfg.Definitions.Template(ctx, c.principal, c.id))
+	})
+}
+
+func oneDefinition(d rondo.Definition, err error) (*definitionOut, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &definitionOut{Status: 200, ETag: etag(d.Revision), Body: viewDefinition(d)}, nil
+}
+
+func etag(revision int64) string { return `"` + strconv.FormatInt(revision, 10) + `"` }
+
+func (a *API) createDefinition(ctx context.Context, c *call) (*definitionOut, error) {
+	wanted, err := readNewDefinition(c.body)
+	if err != nil {
+		return nil, err
+	}
+	out, err := oneDefinition(a.cfg.Definitions.CreateDefinition(ctx, c.principal, wanted))
+	if err != nil {
+		return nil, err
+	}
+	out.Status, out.Location = 201, "/workflow-definitions/"+out.Body.ID
+	return out, nil
+}
+
+func readNewDefinition(raw []byte) (rondo.NewDefinition, error) {
+	var kind, product, template, reason string
+	var source []byte
+	err := decode(raw,
+		member{name: "kind", text: &kind},
+		member{name: "product_id", text: &product, max: maxIdentifier},
+		member{name: "definition", raw: func(value []byte) *rondo.FieldError { return takeSource(value, &source) }},
+		member{name: "template_id", text: &template},
+		member{name: "reason", text: &reason},
+	)
+	if err != nil {
+		return rondo.NewDefinition{}, err
+	}
+	out := rondo.NewDefinition{Kind: rondo.KindCase, ProductID: product, Source: source, Reason: reason}
+	var wrong []rondo.FieldError
+	switch rondo.DefinitionKind(kind) {
+	case rondo.KindCase, rondo.KindConversation, rondo.KindRun:
+		out.Kind = rondo.DefinitionKind(kind)
+	case "":
+	default:
+		wrong = append(wrong, rondo.FieldError{Code: "unknown_value", Pointer: "/kind", Message: "use case, conversation or run"})
+	}
+	if template != "" {
+		if out.TemplateID, err = rondo.ParseID(template); err != nil {
+			wrong = append(wrong, rondo.FieldError{Code: "not_a_uuid", Pointer: "/template_id", Message: "template_id must be a UUID"})
+		}
+	}
+	if (template == "") == (source == nil) {
+		wrong = append(wrong, rondo.FieldError{Code: "one_of", Pointer: "", Message: "give exactly one of definition and template_id"})
+	}
+	if len(wrong) > 0 {
+		return rondo.NewDefinition{}, badBody(wrong...)
+	}
+	return out, nil
+}
+
+// takeSource accepts an object as it is and a string as the text it holds.
+func takeSource(value []byte, into *[]byte) *rondo.FieldError {
+	if text, ok := canon.Text(value); ok {
+		*into = []byte(text)
+		return nil
+	}
+	if value[0] != '{' {
+		return &rondo.FieldError{Code: "wrong_type", Pointer: "/definition", Message: "definition must be an object, or a string that holds JSON or YAML"}
+	}
+	*into = bytes.Clone(value)
+	return nil
+}
+
+func (a *API) listDefinitions(ctx context.Context, c *call) (*definitionsOut, error) {
+	pg, err := queryPage(c.query, listDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.cfg.Definitions.DefinitionList(ctx, c.principal, store.DefinitionFilter{
+		OrgID:     c.principal.Tenant,
+		ProductID: c.query.Get("product_id"),
+		Kind:      rondo.DefinitionKind(c.query.Get("kind")),
+		Status:    rondo.DefinitionStatus(c.query.Get("status")),
+	}, pg)
+	if err != nil {
+		return nil, err
+	}
+	id := func(d rondo.Definition) rondo.ID { return d.ID }
+	return &definitionsOut{Body: paged(rows, pg.Limit, listDefinitions, id, viewDefinition)}, nil
+}
+
+func (a *API) validateDefinition(ctx context.Context, c *call) (*validationOut, error) {
+	if err := decode(c.body); err != nil {
+		return nil, err
+	}
+	report, err := a.cfg.Definitions.ValidateDefinition(ctx, c.principal, c.id)
+	if err != nil {
+		return nil, err
+	}
+	return &validationOut{Body: viewValidation(report)}, nil
+}
+
+// changeDefinition is publish and archive: both take a reason and answer with
+// the definition.
+func (a *API) changeDefinition(
+	change func(context.Context, rondo.Principal, rondo.ID, string) (rondo.Definition, error),
+) func(context.Context, *call) (*definitionOut, error) {
+	return func(ctx context.Context, c *call) (*definitionOut, error) {
+		var reason string
+		if err := decode(c.body, member{name: "reason", text: &reason}); err != nil {
+			return nil, err
+		}
+		return oneDefinition(change(ctx, c.principal, c.id, reason))
+	}
+}
+
+func (a *API) listTemplates(ctx context.Context, c *call) (*definitionsOut, error) {
+	templates, err := a.cfg.Definitions.Templates(ctx, c.principal)
+	if err != nil {
+		return nil, err
+	}
+	var items []definition
+	for _, t := range templates {
+		items = append(items, viewDefinition(t))
+	}
+	return &definitionsOut{Body: whole(items)}, nil
+}
