@@ -113,6 +113,9 @@ func (e *Engine) bury(ctx context.Context, letters []rondo.DeadLetter) error {
 	_, err := e.store.Update(ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
 		return &store.Write{DeadLetters: letters}, nil
 	})
+	if err == nil && e.observer != nil {
+		e.observer.Committed(Commit{DeadLetters: len(letters)})
+	}
 	return err
 }
 

@@ -66,6 +66,7 @@ type Commit struct {
 	Events        []rondo.EventRecord
 	Interventions []rondo.Intervention
 	Sent          []rondo.Outgoing
+	DeadLetters   int
 }
 
 // Change is one instance before and after. Before is nil when it was created.
@@ -129,6 +130,7 @@ func New(cfg Config) (*Engine, error) {
 	} else {
 		e.relay = caseloop.NewRelay(cfg.Bus, cfg.Store, cfg.Now)
 		e.processor.Release = e.relay.Release
+		e.processor.Doubt = e.relay.Doubt
 		e.processor.Lazy = func() ([]int64, []store.GroupState) { return e.relay.TakeSent(), nil }
 		e.processor.Restore = func(sent []int64, _ []store.GroupState) { e.relay.RestoreSent(sent) }
 	}

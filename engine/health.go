@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 )
@@ -15,4 +16,45 @@ func (e *Engine) Ready(ctx context.Context) []rondo.Component {
 		database.Err, events.Lag = err, int64(unsent)
 	}
 	return []rondo.Component{database, events}
+}
+
+// Lag is how far the engine is behind, for gauges.
+type Lag struct {
+	Unsent       int              // committed events that are not published yet
+	OldestUnsent time.Duration    // age of the oldest of them
+	Timer        time.Duration    // how late the most overdue timer is
+	Streams      map[string]int64 // entries per stream that the orchestrator has not acked
+}
+
+// lagging is a bus that can tell how many entries a group has not acked.
+type lagging interface {
+	Lag(ctx context.Context, group string) (map[string]int64, error)
+}
+
+// Lag asks the store and the bus how far behind the engine is.
+func (e *Engine) Lag(ctx context.Context) (Lag, error) {
+	var lag Lag
+	if e.relay != nil {
+		count, oldest, err := e.store.Backlog(ctx)
+		if err != nil {
+			return lag, rondo.Op("count unsent events", err)
+		}
+		lag.Unsent = count
+		if !oldest.IsZero() {
+			lag.OldestUnsent = max(e.now().Sub(oldest), 0)
+		}
+	}
+	next, err := e.store.NextWake(ctx)
+	if err != nil {
+		return lag, rondo.Op("look for the next timer", err)
+	}
+	if !next.IsZero() {
+		lag.Timer = max(e.now().Sub(next), 0)
+	}
+	if b, ok := e.bus.(lagging); ok {
+		if lag.Streams, err = b.Lag(ctx, Group); err != nil {
+			return lag, rondo.Op("ask the bus for its lag", err)
+		}
+	}
+	return lag, nil
 }

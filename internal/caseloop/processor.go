@@ -30,6 +30,9 @@ type Processor struct {
 	// Release lets the events of a commit out. It must not block for long: it is
 	// called between commits.
 	Release func(committed []rondo.Outgoing)
+	// Doubt is told that a commit may have happened without being released; nil =
+	// nobody needs to know.
+	Doubt func()
 	// Observe is told about every commit; nil = nobody listens.
 	Observe func(Batch)
 }
@@ -78,6 +81,9 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 	}
 	if p.Restore != nil {
 		p.Restore(b.sent, b.acks)
+	}
+	if errors.Is(err, store.ErrAmbiguous) && p.Doubt != nil {
+		p.Doubt()
 	}
 	switch {
 	case errors.Is(err, store.ErrAmbiguous) && !again && ctx.Err() == nil:

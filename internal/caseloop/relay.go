@@ -15,9 +15,10 @@ import (
 // promise that it is sent even if this process dies in between. Events are sent
 // in commit order; a failed send is repeated before anything newer goes out.
 //
-// When the bus is away so long that the memory is full, the relay forgets what
-// it holds, works through the outbox instead, and returns to memory once the
-// outbox is empty.
+// When the bus is away so long that the memory is full, or when a commit may
+// have left events that memory does not know of, the relay forgets what it
+// holds, works through the outbox instead, and returns to memory once the outbox
+// is empty.
 type Relay struct {
 	Bus    bus.Publisher
 	Outbox store.Outbox
@@ -30,9 +31,10 @@ type Relay struct {
 	// Limit bounds the events held in memory.
 	Limit int
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards all below but claimed, which only the sending goroutine touches
 	waiting []rondo.Outgoing
-	behind  bool    // memory overflowed: the outbox leads
+	claimed []rondo.Outgoing // swept but not published yet: first in line
+	behind  bool             // the outbox leads, not memory
 	sent    []int64 // published, row not removed yet
 	wake    chan struct{}
 }
@@ -59,6 +61,15 @@ func (r *Relay) Release(committed []rondo.Outgoing) {
 	default:
 		r.waiting = append(r.waiting, committed...)
 	}
+	r.mu.Unlock()
+	signal(r.wake)
+}
+
+// Doubt says that a commit may have happened whose events were not released.
+// They are in the outbox if it did, so the outbox leads from here on.
+func (r *Relay) Doubt() {
+	r.mu.Lock()
+	r.behind, r.waiting = true, nil
 	r.mu.Unlock()
 	signal(r.wake)
 }
@@ -127,17 +138,21 @@ func (r *Relay) Sweep(ctx context.Context) (int, error) {
 }
 
 func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
-	rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, sweepBatch)
-	if err != nil {
-		return 0, rondo.Op("claim unsent events", err)
+	if len(r.claimed) == 0 {
+		rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, sweepBatch)
+		if err != nil {
+			return 0, rondo.Op("claim unsent events", err)
+		}
+		r.claimed = r.unsent(rows)
 	}
-	rows = r.unsent(rows)
+	rows := r.claimed
 	if len(rows) == 0 {
 		return 0, nil
 	}
 	if err := r.Bus.Publish(ctx, messages(rows)); err != nil {
 		return 0, rondo.Op("publish", err)
 	}
+	r.claimed = nil
 	seqs := make([]int64, len(rows))
 	for i := range rows {
 		seqs[i] = rows[i].Seq

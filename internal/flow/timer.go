@@ -22,8 +22,11 @@ func decideTimer(s State, env Env) Decision {
 		m.fire(i)
 	}
 	m.settleParked()
-	if !m.inst.Status.Terminal() && !nextWake(m.inst, m.now).Equal(m.inst.WakeAt) {
+	if !m.inst.Status.Terminal() && !Due(m.inst).Equal(m.inst.WakeAt) {
 		m.own()
+		// The stored wake-up is the poller's claim, not a promise: keeping it would
+		// wake a sleeping case again and again.
+		m.inst.WakeAt = time.Time{}
 	}
 	return m.finish()
 }

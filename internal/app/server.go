@@ -1,0 +1,224 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/internal/auth"
+	"github.com/rondo-engine/rondo/internal/httpapi"
+	"github.com/rondo-engine/rondo/internal/metrics"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Options is what a server needs to know.
+type Options struct {
+	Listen         string
+	Database       string // URL
+	Redis          string // URL; "" = the embedded bus
+	Migrate        bool   // bring the schema up to date first
+	Auth           auth.Config
+	AllowEviction  bool
+	NoTenantLabels bool
+	Drain          time.Duration // how long a stop may take. Default 20 s.
+	Log            *slog.Logger
+	Version        string
+
+	observer engine.Observer                              // beside the metrics; nil = none
+	extra    func(*engine.Engine) map[string]http.Handler // routes beside the API; nil = none
+}
+
+// lagEvery is how often the lag gauges are read.
+const lagEvery = 5 * time.Second
+
+// server is a running orchestrator with its edges.
+type server struct {
+	opts    Options
+	store   store.Store
+	bus     bus.Bus // nil = embedded
+	engine  *engine.Engine
+	metrics *metrics.Metrics
+	http    *http.Server
+	listen  net.Listener
+}
+
+// Serve runs the orchestrator until ctx ends, then drains it.
+func Serve(ctx context.Context, opts Options) error {
+	s, err := start(ctx, opts)
+	if err != nil {
+		return err
+	}
+	s.opts.Log.Info("ready", "address", s.listen.Addr().String(), "version", opts.Version)
+	return s.run(ctx, nil)
+}
+
+// start opens everything in order and undoes it when a later part fails: after
+// it returns nil the server answers.
+func start(ctx context.Context, opts Options) (*server, error) {
+	if opts.Drain <= 0 {
+		opts.Drain = 20 * time.Second
+	}
+	if err := auth.Validate(opts.Listen, opts.Auth); err != nil {
+		return nil, err
+	}
+	if opts.Auth.Off && opts.Auth.AllowInsecure {
+		opts.Log.Warn("authentication is off: everyone who can reach this address may do everything", "address", opts.Listen)
+	}
+	authenticator, err := auth.New(opts.Auth)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{opts: opts, metrics: metrics.New(metrics.Options{NoTenantLabels: opts.NoTenantLabels, Runtime: true})}
+	// Listen first: a second start on the same address must fail before it touches the database.
+	if s.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", opts.Listen); err != nil {
+		return nil, &rondo.Error{Code: rondo.CodeUnavailable, Op: "listen", Message: err.Error(), Hint: "stop what listens there, or choose another address with --listen"}
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	handler, err := httpapi.New(httpapi.Config{
+		Cases: s.engine, Definitions: s.engine, Health: s.engine, Auth: authenticator, Metrics: s.metrics, Log: opts.Log, Version: opts.Version,
+	})
+	if err != nil {
+		s.engine.Stop(ctx)
+		return nil, errors.Join(err, s.close())
+	}
+	s.http = httpapi.NewServer(opts.Listen, s.mount(handler))
+	return s, nil
+}
+
+// open connects store and bus and starts the engine.
+func (s *server) open(ctx context.Context) error {
+	var err error
+	if s.store, err = OpenStore(s.opts.Database, s.opts.Redis == ""); err != nil {
+		return err
+	}
+	if s.opts.Migrate {
+		if err := s.store.Migrate(ctx); err != nil {
+			return rondo.Op("migrate", err)
+		}
+	} else if err := s.store.Check(ctx); err != nil {
+		return &rondo.Error{Code: rondo.CodeOf(err), Op: "check database", Err: err, Hint: "run `rondo migrate` with the same database first, or serve with --migrate"}
+	}
+	if s.opts.Redis != "" {
+		if s.bus, err = OpenBus(s.opts.Redis, s.opts.AllowEviction, s.opts.Log); err != nil {
+			return err
+		}
+		if err := s.bus.Check(ctx); err != nil {
+			return rondo.Op("check redis", err)
+		}
+	}
+	watching := observers{meter{s.metrics}}
+	if s.opts.observer != nil {
+		watching = append(watching, s.opts.observer)
+	}
+	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, Log: s.opts.Log, Observer: watching}); err != nil {
+		return err
+	}
+	return s.engine.Start(ctx)
+}
+
+// mount puts the extra routes before the API.
+func (s *server) mount(api http.Handler) http.Handler {
+	if s.opts.extra == nil {
+		return api
+	}
+	mux := http.NewServeMux()
+	for prefix, handler := range s.opts.extra(s.engine) {
+		mux.Handle(prefix, handler)
+	}
+	mux.Handle("/", api)
+	return mux
+}
+
+// run answers until ctx ends, then stops in order: whatever first stops, no new
+// requests, drain the engine, close what it stood on.
+func (s *server) run(ctx context.Context, first func()) error {
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listen) }()
+	gauges, stopGauges := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watchLag(gauges)
+	}()
+	var serveErr error
+	select {
+	case <-ctx.Done():
+	case serveErr = <-failed:
+	}
+	stopGauges()
+	<-watched
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Drain)
+	defer cancel()
+	s.opts.Log.Info("stopping", "drain", s.opts.Drain.String())
+	if first != nil {
+		first()
+	}
+	shutdown := s.http.Shutdown(drain)
+	s.engine.Stop(drain)
+	if errors.Is(serveErr, http.ErrServerClosed) {
+		serveErr = nil
+	}
+	return errors.Join(serveErr, shutdown, s.close())
+}
+
+func (s *server) close() error {
+	var errs []error
+	if s.bus != nil {
+		errs = append(errs, s.bus.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if err := s.listen.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// watchLag keeps the lag gauges current.
+func (s *server) watchLag(ctx context.Context) {
+	ticker := time.NewTicker(lagEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		lag, err := s.engine.Lag(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				s.opts.Log.Warn("reading how far behind the engine is", "error", err)
+			}
+			continue
+		}
+		s.metrics.SetOutbox(lag.Unsent, lag.OldestUnsent.Seconds())
+		s.metrics.SetTimerLag(lag.Timer.Seconds())
+		for stream, n := range lag.Streams {
+			s.metrics.SetBusLag(stream, n)
+		}
+	}
+}
+
+// Migrate brings a database up to date and says so.
+func Migrate(ctx context.Context, url string, out io.Writer) error {
+	s, err := OpenStore(url, true)
+	if err != nil {
+		return err
+	}
+	if err := s.Migrate(ctx); err != nil {
+		return errors.Join(rondo.Op("migrate", err), s.Close())
+	}
+	_, err = fmt.Fprintln(out, "the database schema is up to date")
+	return errors.Join(err, s.Close())
+}

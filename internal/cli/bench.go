@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"time"
+
+	"github.com/rondo-engine/rondo/internal/app"
+	"github.com/rondo-engine/rondo/internal/bench"
+)
+
+type benchCommand struct {
+	Cases benchCases `cmd:"" help:"Five no-op module steps a case, everything durable, in a closed loop."`
+}
+
+type benchCases struct {
+	Output   string  `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+	Store    string  `name:"store" aliases:"database" help:"Database URL. Default: SQLite, synchronous FULL, in a temporary folder." placeholder:"URL"`
+	Redis    string  `help:"Redis URL for the bus. Default: the embedded bus." placeholder:"URL"`
+	InFlight int     `name:"inflight" help:"Cases under way at once." default:"100"`
+	Steps    int     `help:"Steps a case." default:"5"`
+	Seconds  float64 `help:"Length of the measured window." default:"10"`
+	Warmup   float64 `help:"Seconds before the window." default:"2"`
+	Finished int     `help:"Finished cases to put into the database first." default:"0"`
+	Shards   int     `help:"Commits side by side; 0 = the store's own." default:"0"`
+	Batch    int     `help:"Inputs a commit takes at most; 0 = 128." default:"0"`
+	Profile  string  `help:"Write a CPU profile to this file." placeholder:"FILE"`
+}
+
+// Run measures and prints one result.
+func (c benchCases) Run(ctx context.Context, s streams) error {
+	url := c.Store
+	if url == "" {
+		dir, err := os.MkdirTemp("", "rondo-bench-")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		url = "sqlite:" + filepath.Join(dir, "bench.db")
+	}
+	log := logger(s.err, slog.LevelWarn, false)
+	database, err := app.OpenStore(url, c.Redis == "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = database.Close() }()
+	if err := database.Migrate(ctx); err != nil {
+		return err
+	}
+	work := bench.Cases{
+		Store: database, InFlight: c.InFlight, Steps: c.Steps, Warmup: seconds(c.Warmup), Window: seconds(c.Seconds),
+		Finished: c.Finished, Shards: c.Shards, Batch: c.Batch, Log: log,
+	}
+	if c.Redis != "" {
+		events, err := app.OpenBus(c.Redis, false, log)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = events.Close() }()
+		work.Bus = events
+	}
+	if c.Profile != "" {
+		f, err := os.Create(c.Profile)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = f.Close() }()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	result, err := work.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Output == "json" {
+		return printJSON(s.out, result)
+	}
+	_, err = fmt.Fprintf(s.out, "%10.0f steps/s\n%10.0f cases/s\n%10.2f ms p50\n%10.2f ms p99\n%10.0f MiB resident\n%10.0f commits/s\n%10.2f rows/step\n",
+		result.StepsPerSecond, result.CasesPerSecond, result.P50, result.P99, result.RSS, result.CommitsPerSecond, result.RowsPerStep)
+	return err
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
