@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -171,14 +173,23 @@ func (w *world) checkContext(t fataler, inst *rondo.Instance) {
 	want := maps.Clone(w.base)
 	for _, row := range w.rows {
 		if row.Output != nil {
-			want[row.StepID] = string(row.Output)
+			want[row.StepID] = plain(row.Output)
 		}
 	}
 	got := map[string]string{}
 	for name, value := range inst.Context {
-		got[name] = string(value)
+		got[name] = plain(value)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("context is not the fold of the outputs (-want +got):\n%s", diff)
 	}
+}
+
+// plain writes a JSON value in one way, however it was written.
+func plain(raw json.RawMessage) string {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return "not JSON: " + string(raw)
+	}
+	return fmt.Sprint(value)
 }

@@ -111,7 +111,7 @@ func (w *world) commit(t fataler, d Decision) {
 			w.state.Snapshot = w.state.Start.Snapshot
 			w.base = map[string]string{}
 			for _, name := range []string{"case_id", "org_id", "product_id", "patient_id", "case"} {
-				w.base[name] = string(d.Instance.Context[name])
+				w.base[name] = plain(d.Instance.Context[name])
 			}
 		}
 		w.state.Instance = reloaded(t, d.Instance)
