@@ -94,6 +94,30 @@ var concurrencyTests = []test{
 			}
 		}
 	}},
+	{name: "definitions are published while cases start", run: func(d *db) {
+		const publishers, starters, rounds = 2, 4, 5
+		d.published("acme", "derma", "hash-0")
+		second := d.again()
+		errs := make([]error, publishers+starters)
+		together(publishers+starters, func(i int) {
+			for round := range rounds {
+				if errs[i] != nil {
+					return
+				}
+				if i < publishers {
+					errs[i] = second.tryPublish("acme", "derma", fmt.Sprintf("hash-%d-%d", i, round))
+				} else {
+					errs[i] = d.tryStart(key(fmt.Sprintf("c-%d-%d", i, round)), "derma")
+				}
+			}
+		})
+		if err := errors.Join(errs...); err != nil {
+			d.t.Fatalf("publish and start at once: %v", err)
+		}
+		if list := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t); len(list) != starters*rounds {
+			d.t.Fatalf("%d cases were started, want %d", len(list), starters*rounds)
+		}
+	}},
 	{name: "an update that lost its race sees the winner's state", run: func(d *db) {
 		d.start(key("c-1"))
 		const writers = 8
@@ -177,4 +201,36 @@ func (d *db) bump(batch []rondo.CaseKey) (changed int64, err error) {
 		return write, nil
 	})
 	return changed, err
+}
+
+// tryPublish creates and publishes a definition; unlike publish it may be called
+// from any goroutine.
+func (d *db) tryPublish(org, product, hash string) error {
+	draft := d.newDefinition(org, product)
+	if _, err := d.CreateDefinition(d.ctx, draft, d.newRevision(draft, "created")); err != nil {
+		return err
+	}
+	rev := d.newRevision(draft, "published")
+	_, err := d.ChangeDefinition(d.ctx, org, draft.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
+		now.Status, now.SnapshotHash = rondo.DefinitionActive, hash
+		return store.DefinitionChange{Definition: now, Revision: rev, Snapshot: []byte(`{}`)}, nil
+	})
+	return err
+}
+
+// tryStart starts a case on whatever definition is active then: there must be
+// one at any time.
+func (d *db) tryStart(at rondo.CaseKey, product string) error {
+	start := store.StartKey{OrgID: at.OrgID, ProductID: product}
+	_, err := d.Update(d.ctx, store.Load{Cases: []rondo.CaseKey{at}, Starts: []store.StartKey{start}},
+		func(loaded *store.Loaded) (*store.Write, error) {
+			active, ok := loaded.Active[start]
+			if !ok {
+				return nil, errors.New("no definition is active while one replaces another")
+			}
+			instance := d.newInstance(at)
+			instance.DefinitionID, instance.SnapshotHash = active.DefinitionID, active.SnapshotHash
+			return &store.Write{Instances: []store.InstanceWrite{{Instance: instance}}}, nil
+		})
+	return err
 }

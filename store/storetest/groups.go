@@ -136,6 +136,14 @@ var groupTests = []test{
 		d.refused(&store.Write{Acks: []store.GroupState{at("a", 8, fence)}, Events: []rondo.EventRecord{event, event}})
 		same(d.t, "the positions after a failure", d.group(), []store.GroupState{at("a", 2, fence, 4)})
 	}},
+	{name: "positions outside the store are not part of it", opts: embedded, run: func(d *db) {
+		d.join("clinical", "a")
+		written := at("a", 2, 1, 4, 7)
+		must(0, d.LogAck(d.ctx, []store.GroupState{written}))(d.t)
+		written.Acked[0] = 99
+		d.group()[0].Acked[1] = 99
+		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 2, 0, 4, 7)})
+	}},
 	{name: "acks for streams that were not joined are ignored", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
 		must(0, d.LogAck(d.ctx, []store.GroupState{at("A", 9, 9), {Group: "nobody", Stream: "a", Cursor: 9, Fence: 9}}))(d.t)

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
@@ -104,6 +106,7 @@ var loadTests = []test{
 		}
 	}},
 	{name: "a start finds the product's active definition, else the organisation's", run: testActive},
+	{name: "a batch of a thousand cases is one commit like any other", run: testLargeBatch},
 	{name: "numbers of outgoing events rise", run: func(d *db) {
 		var seqs []int64
 		for range 3 {
@@ -139,4 +142,51 @@ func testActive(d *db) {
 		starts[2]: {DefinitionID: orgWide.ID, SnapshotHash: "hash-org"},
 	}
 	same(d.t, "the active definitions", d.load(store.Load{Starts: starts}).Active, want)
+}
+
+// testLargeBatch is beyond what one statement of most databases can carry.
+func testLargeBatch(d *db) {
+	const cases = 1_000
+	create, replace := &store.Write{}, &store.Write{}
+	var load store.Load
+	for i := range cases {
+		instance := d.newInstance(key(fmt.Sprintf("c-%04d", i)))
+		event := d.newParked(instance.Key())
+		create.Instances = append(create.Instances, store.InstanceWrite{Instance: instance})
+		create.Steps = append(create.Steps, d.newStep(instance, "consent", 1, 1), d.newStep(instance, "consent", 2, 2))
+		create.Events = append(create.Events, event)
+		create.Outbox = append(create.Outbox, d.newOutgoing("workflow.started"))
+		create.Interventions = append(create.Interventions, d.newIntervention(instance))
+
+		replace.Instances = append(replace.Instances, change(instance, func(i *rondo.Instance) { i.Status = rondo.StatusHalted }))
+		event.Outcome, event.Processed, event.InstanceID = rondo.OutcomeApplied, true, instance.ID
+		replace.Rejudged = append(replace.Rejudged, event)
+		replace.Duplicates = append(replace.Duplicates, eventKey(event))
+
+		load.Cases = append(load.Cases, instance.Key())
+		load.Events = append(load.Events, eventKey(event))
+		load.Starts = append(load.Starts, store.StartKey{OrgID: "acme", ProductID: instance.CaseID})
+	}
+	committed := d.commit(create)
+	if len(committed.Seqs) != cases || !slices.IsSorted(committed.Seqs) {
+		d.t.Fatalf("got %d numbers, want %d that rise", len(committed.Seqs), cases)
+	}
+	replace.Sent = committed.Seqs
+	d.commit(replace)
+	d.wantBacklog(0, time.Time{})
+
+	loaded := d.load(load)
+	if len(loaded.Cases) != cases || len(loaded.Seen) != cases {
+		d.t.Fatalf("%d cases and %d events were loaded, want %d of each", len(loaded.Cases), len(loaded.Seen), cases)
+	}
+	for i, w := range replace.Instances {
+		event := replace.Rejudged[i]
+		event.Duplicates = 1
+		same(d.t, "an instance of the batch", loaded.Cases[w.Instance.Key()].Instance, w.Instance)
+		same(d.t, "a seen event of the batch", loaded.Seen[eventKey(event)], store.SeenEvent{CaseID: event.CaseID, Outcome: rondo.OutcomeApplied})
+		if i%250 == 0 { // each is a read of its own
+			same(d.t, "the events of a case", must(d.Events(d.ctx, "acme", w.Instance.ID, store.Page{}))(d.t), []rondo.EventRecord{event})
+			same(d.t, "the steps of a case", must(d.Steps(d.ctx, "acme", w.Instance.ID))(d.t), create.Steps[2*i:2*i+2])
+		}
+	}
 }
