@@ -7,6 +7,10 @@
 // replayed from its inputs. It never changes what it is given: the returned
 // instance is a copy. The caller commits a Decision in one transaction and only
 // then lets its effects out; a Decision that is not committed never happened.
+// Raw JSON of the input is kept, not copied: whoever gives it must not change it
+// afterwards.
+//
+// It imports the root package, event, internal/definition and internal/cond.
 package flow
 
 import (
@@ -30,8 +34,10 @@ func Decide(s State, in Input, env Env) Decision {
 		return decideCommand(s, in, env)
 	case *Command:
 		return decideCommand(s, *in, env)
-	case Timer, *Timer:
-		return decideTimer(s, env)
+	case Timer:
+		return decideTimer(s, in, env)
+	case *Timer:
+		return decideTimer(s, *in, env)
 	}
 	return Decision{}
 }
@@ -77,7 +83,11 @@ type Event struct {
 // Timer asks the machine to do whatever is due at Env.Now: the deadline first,
 // then due retries, timeouts and re-sends. Nothing due is a Decision that only
 // re-arms WakeAt.
-type Timer struct{}
+type Timer struct {
+	// Resend publishes the request of every open attempt again, due or not: the
+	// bus has lost what was on its way.
+	Resend bool
+}
 
 // Command is an intervention by a person.
 type Command struct {
@@ -100,7 +110,8 @@ type Decision struct {
 	Created bool
 	// Steps are attempts that ended, in order; each is written once.
 	Steps []rondo.Step
-	// Event is the ledger row of the input, nil for timers and commands.
+	// Event is the ledger row of the input, nil for timers and commands. For a
+	// replay it is the new verdict on the row that is there already.
 	Event *rondo.EventRecord
 	// Rejudged are parked events that got a final outcome.
 	Rejudged []rondo.EventRecord

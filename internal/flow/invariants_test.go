@@ -18,6 +18,13 @@ import (
 func (w *world) checkChange(t fataler, before *rondo.Instance, d Decision) {
 	t.Helper()
 	after := d.Instance
+	if before != nil && before.Status.Terminal() {
+		for _, out := range d.Outbox {
+			if !out.InstanceID.IsZero() {
+				t.Fatalf("an ended instance sends %s", out.Stream)
+			}
+		}
+	}
 	switch {
 	case after == nil:
 		if len(d.Steps) > 0 {

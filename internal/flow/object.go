@@ -15,7 +15,8 @@ func newObject(size int) *object { return &object{buf: append(make([]byte, 0, si
 func (o *object) raw(name string, value json.RawMessage) *object {
 	o.name(name)
 	if len(value) == 0 {
-		value = null
+		o.buf = append(o.buf, null...)
+		return o
 	}
 	o.buf = append(o.buf, value...)
 	return o
@@ -56,7 +57,7 @@ func (o *object) name(name string) {
 	o.buf = append(appendText(o.buf, name), ':')
 }
 
-var null = json.RawMessage("null")
+const null = "null"
 
 // quoted is a JSON string.
 func quoted(s string) json.RawMessage { return appendText(make([]byte, 0, len(s)+2), s) }
@@ -92,4 +93,4 @@ func writeMembers[M ~map[string]json.RawMessage](members M) json.RawMessage {
 }
 
 // isNull reports a missing value: absent, or null.
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == null }

@@ -211,19 +211,19 @@ func FuzzAnswers(f *testing.F) {
 		if clientDriven {
 			mode = rondo.ModeClientDriven
 		}
-		w.tellFuzz(t, event.TypeCaseCreated, w.caseID, fmt.Sprintf(`{"patient_id":"p","orchestration_mode":%q}`, mode))
-		w.tellFuzz(t, event.TypeConsentCheckCompleted, w.correlations["consent"][0], `{"granted":true}`)
+		w.say(t, event.TypeCaseCreated, w.caseID, fmt.Sprintf(`{"patient_id":"p","orchestration_mode":%q}`, mode))
+		w.say(t, event.TypeConsentCheckCompleted, w.correlations["consent"][0], `{"granted":true}`)
 		eventType := "ext.credit.completed"
 		if fails {
 			eventType = "ext.credit.failed"
 		}
-		if d := w.tellFuzz(t, eventType, w.correlations["check"][0], payload); d.Event.Outcome != rondo.OutcomeApplied || len(d.Steps) == 0 {
+		if d := w.say(t, eventType, w.correlations["check"][0], payload); d.Event.Outcome != rondo.OutcomeApplied || len(d.Steps) == 0 {
 			t.Fatalf("the answer of the waiting step was %s", d.Event.Outcome)
 		}
 	})
 }
 
-func (w *world) tellFuzz(t *testing.T, eventType, correlation, payload string) Decision {
+func (w *world) say(t *testing.T, eventType, correlation, payload string) Decision {
 	e := w.inbound(eventType, correlation, json.RawMessage(payload))
 	return w.do(t, Event{Envelope: e, Raw: e.Encode()})
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -227,7 +228,7 @@ func (w *world) show(d Decision) string {
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if d.Refused != nil {
 		hint := ""
-		if e, ok := d.Refused.(*rondo.Error); ok {
+		if e, ok := errors.AsType[*rondo.Error](d.Refused); ok {
 			hint = e.Hint
 		}
 		say("refused %s: %s; %s", rondo.CodeOf(d.Refused), d.Refused, hint)

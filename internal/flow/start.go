@@ -85,7 +85,7 @@ func readCreated(payload json.RawMessage) (*caseCreated, error) {
 	if !isObject(payload) {
 		return nil, errors.New("the payload must be an object")
 	}
-	created := &caseCreated{patientID: null, images: json.RawMessage("[]"), metadata: json.RawMessage("{}")}
+	created := &caseCreated{patientID: json.RawMessage(null), images: json.RawMessage("[]"), metadata: json.RawMessage("{}")}
 	if raw := descend(payload, "patient_id"); raw != nil {
 		if id := text(raw); id == "" || len(id) > event.MaxIDBytes {
 			return nil, fmt.Errorf("patient_id must be a string of 1 to %d bytes", event.MaxIDBytes)

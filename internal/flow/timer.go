@@ -8,7 +8,7 @@ import (
 
 // decideTimer does everything that is due. A timer is only a hint: what is due
 // is read from the instance.
-func decideTimer(s State, env Env) Decision {
+func decideTimer(s State, in Timer, env Env) Decision {
 	if s.Instance == nil || s.Snapshot == nil {
 		return Decision{}
 	}
@@ -20,6 +20,9 @@ func decideTimer(s State, env Env) Decision {
 			break
 		}
 		m.fire(i)
+	}
+	if in.Resend && m.inst.Status == rondo.StatusRunning {
+		m.resendAll()
 	}
 	m.settleParked()
 	if !m.inst.Status.Terminal() && !Due(m.inst).Equal(m.inst.WakeAt) {
@@ -62,6 +65,17 @@ func (m *move) fire(i int) {
 		m.resend(i)
 	}
 	m.cause = ""
+}
+
+// resendAll asks again for everything that is open and was not asked for just
+// now.
+func (m *move) resendAll() {
+	for i := range m.inst.Machine.Live {
+		att := &m.inst.Machine.Live[i]
+		if att.Status == rondo.StepInProgress && m.asks(att) && att.StartedAt.Before(m.now) {
+			m.resend(i)
+		}
+	}
 }
 
 // requestCause is the unanswered request that a timeout follows from.

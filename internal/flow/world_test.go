@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
@@ -87,7 +88,7 @@ func (w *world) do(t fataler, in Input) Decision {
 		t.Fatalf("Decide changed the state it was given (-before +after):\n%s", diff)
 	}
 	if d.Refused != nil {
-		if !cmp.Equal(d, Decision{Refused: d.Refused}, cmp.Comparer(func(a, b error) bool { return a == b })) {
+		if rest := (Decision{Refused: d.Refused}); !cmp.Equal(d, rest, cmpopts.EquateErrors()) {
 			t.Fatalf("a refused command must decide nothing else: %+v", d)
 		}
 		return d
