@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -15,6 +16,7 @@ const (
 	upkeepEvery  = 10 * time.Second
 	trimEvery    = 10 * time.Minute
 	relayBackoff = 200 * time.Millisecond
+	lostPause    = time.Second
 )
 
 // runTimers wakes due instances: at once when this process knows of one, and
@@ -85,7 +87,15 @@ type trimmer interface {
 func (e *Engine) runUpkeep(ctx context.Context) {
 	trimmed := e.now()
 	for {
-		pause(ctx, upkeepEvery, nil)
+		select {
+		case <-e.lost:
+			pause(ctx, lostPause, nil) // one loss is reported by many streams
+			if err := e.resendOpen(ctx); err != nil && ctx.Err() == nil {
+				e.log.Error("publishing open requests again", "error", err)
+			}
+		case <-time.After(upkeepEvery):
+		case <-ctx.Done():
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -105,6 +115,31 @@ func (e *Engine) runUpkeep(ctx context.Context) {
 				}
 			}
 		}
+	}
+}
+
+// resendOpen wakes every running instance so that it asks again for what it
+// waits for.
+func (e *Engine) resendOpen(ctx context.Context) error {
+	select { // this run covers every loss reported up to now
+	case <-e.lost:
+	default:
+	}
+	page := store.Page{Limit: 200}
+	for {
+		running, err := e.store.Instances(ctx, store.InstanceFilter{Status: rondo.StatusRunning, Mode: rondo.ModeActive}, page)
+		if err != nil {
+			return rondo.Op("list running instances", err)
+		}
+		for _, i := range running {
+			if err := e.loop.Submit(ctx, &caseloop.Input{Key: i.Key(), Timer: true, Resend: true}); err != nil {
+				return err
+			}
+		}
+		if len(running) < page.Limit {
+			return nil
+		}
+		page.After = running[len(running)-1].ID
 	}
 }
 

@@ -98,6 +98,7 @@ type Engine struct {
 	feeders  sync.WaitGroup
 	senders  sync.WaitGroup
 	wakeSoon chan struct{}
+	lost     chan struct{}
 }
 
 // New wires an engine. It does no I/O.
@@ -116,7 +117,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, observer: cfg.Observer,
-		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1),
+		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
 		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
@@ -141,6 +142,16 @@ func New(cfg Config) (*Engine, error) {
 
 // Bus is what modules in the same process publish to and subscribe on.
 func (e *Engine) Bus() bus.Bus { return e.bus }
+
+// BusLost tells the engine that the bus has lost entries of a stream: every open
+// request is published again, with the same ids. It does not block.
+func (e *Engine) BusLost(stream string) {
+	e.log.Warn("the bus lost entries; open requests are published again", "stream", stream)
+	select {
+	case e.lost <- struct{}{}:
+	default:
+	}
+}
 
 // Start begins to work and returns when the engine is ready. On error nothing
 // runs.

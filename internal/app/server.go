@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -48,6 +49,7 @@ type server struct {
 	metrics *metrics.Metrics
 	http    *http.Server
 	listen  net.Listener
+	running atomic.Pointer[engine.Engine] // once started
 }
 
 // Serve runs the orchestrator until ctx ends, then drains it.
@@ -109,7 +111,7 @@ func (s *server) open(ctx context.Context) error {
 		return &rondo.Error{Code: rondo.CodeOf(err), Op: "check database", Err: err, Hint: "run `rondo migrate` with the same database first, or serve with --migrate"}
 	}
 	if s.opts.Redis != "" {
-		if s.bus, err = OpenBus(s.opts.Redis, s.opts.AllowEviction, s.opts.Log); err != nil {
+		if s.bus, err = OpenBus(s.opts.Redis, s.opts.AllowEviction, s.busLost, s.opts.Log); err != nil {
 			return err
 		}
 		if err := s.bus.Check(ctx); err != nil {
@@ -123,7 +125,15 @@ func (s *server) open(ctx context.Context) error {
 	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, Log: s.opts.Log, Observer: watching}); err != nil {
 		return err
 	}
+	s.running.Store(s.engine)
 	return s.engine.Start(ctx)
+}
+
+// busLost passes a loss on to the engine, which consumes only once it is there.
+func (s *server) busLost(stream string) {
+	if e := s.running.Load(); e != nil {
+		e.BusLost(stream)
+	}
 }
 
 // mount puts the extra routes before the API.

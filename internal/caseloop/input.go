@@ -27,6 +27,7 @@ type Input struct {
 	Event   *Event
 	Command *Command
 	Timer   bool
+	Resend  bool // with Timer: the bus lost entries, open requests go out again
 
 	// Done is called once, after the commit that applied the input or after it
 	// was given up. It must not block. Nil when nobody waits.

@@ -252,7 +252,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 		if work.state.Instance == nil {
 			return Result{}, nil
 		}
-		input = flow.Timer{}
+		input = flow.Timer{Resend: in.Resend}
 	default:
 		return Result{}, nil
 	}

@@ -35,7 +35,7 @@ type Relay struct {
 	waiting []rondo.Outgoing
 	claimed []rondo.Outgoing // swept but not published yet: first in line
 	behind  bool             // the outbox leads, not memory
-	sent    []int64 // published, row not removed yet
+	sent    []int64          // published, row not removed yet
 	wake    chan struct{}
 }
 

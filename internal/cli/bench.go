@@ -56,7 +56,7 @@ func (c benchCases) Run(ctx context.Context, s streams) error {
 		Finished: c.Finished, Shards: c.Shards, Batch: c.Batch, Log: log,
 	}
 	if c.Redis != "" {
-		events, err := app.OpenBus(c.Redis, false, log)
+		events, err := app.OpenBus(c.Redis, false, nil, log)
 		if err != nil {
 			return err
 		}

@@ -139,6 +139,8 @@ func (w *world) command(t *testing.T, line string) string {
 	case "advance":
 		w.pass(t, args[1])
 		return w.show(w.do(t, Timer{}))
+	case "lost":
+		return w.show(w.do(t, Timer{Resend: true}))
 	case "wait":
 		w.pass(t, args[1])
 		return ""

@@ -1,0 +1,53 @@
+// Package app is the composition root: the one place that knows every driver. It
+// opens what URLs name, wires engine and edges together, and runs them until
+// told to stop.
+package app
+
+import (
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/bus/redis"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/sqlite"
+)
+
+// OpenStore opens the database that a URL names; embedded says that events
+// travel on its own commits instead of an external bus.
+func OpenStore(address string, embedded bool) (store.Store, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch scheme {
+	case "sqlite":
+		if dir := filepath.Dir(rest); dir != "" {
+			if err := os.MkdirAll(dir, 0o700); err != nil {
+				return nil, &rondo.Error{Code: rondo.CodeUnavailable, Op: "open database", Message: err.Error(), Hint: "choose a folder you may write to with --data"}
+			}
+		}
+		return sqlite.Open(rest, sqlite.Options{Embedded: embedded})
+	default:
+		return nil, &rondo.Error{
+			Code: rondo.CodeInvalid, Op: "open database", Message: "the database URL has an unknown scheme",
+			Hint: "use sqlite:PATH, postgres://user:password@host:port/database or mysql://user:password@host:port/database",
+		}
+	}
+}
+
+// OpenBus opens the Redis that a URL names. lost is told of streams whose
+// entries have vanished; nil = nobody needs to know.
+func OpenBus(address string, allowEviction bool, lost func(stream string), log *slog.Logger) (bus.Bus, error) {
+	return redis.New(address, redis.Options{AllowEviction: allowEviction, OnLost: lost, Log: log})
+}
+
+// masked is a URL without its password, for people to read.
+func masked(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	return u.Redacted()
+}
