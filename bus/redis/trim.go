@@ -88,7 +88,7 @@ func (b *Bus) Trim(ctx context.Context, before time.Time) (int64, error) {
 		if err != nil {
 			return err
 		}
-		return b.forgetConsumers(ctx, key)
+		return b.forgetConsumers(ctx, key, forgetAfter)
 	})
 	return removed, unavailable("trim streams", err)
 }
@@ -118,7 +118,7 @@ func (b *Bus) eachStream(ctx context.Context, visit func(key string) error) erro
 
 // forgetConsumers removes consumers that nobody has heard of for long and that
 // have nothing pending.
-func (b *Bus) forgetConsumers(ctx context.Context, key string) error {
+func (b *Bus) forgetConsumers(ctx context.Context, key string, after time.Duration) error {
 	groups, err := b.client.XInfoGroups(ctx, key).Result()
 	if err != nil {
 		return ignoreMissing(err)
@@ -129,7 +129,7 @@ func (b *Bus) forgetConsumers(ctx context.Context, key string) error {
 			return ignoreMissing(err)
 		}
 		for _, c := range consumers {
-			if c.Pending > 0 || c.Idle < forgetAfter {
+			if c.Pending > 0 || c.Idle < after {
 				continue
 			}
 			if err := b.client.Eval(ctx, retireScript, []string{key}, group.Name, c.Name).Err(); err != nil {
