@@ -1,7 +1,6 @@
 package memory_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -17,7 +16,7 @@ func BenchmarkCommit(b *testing.B) {
 	const commits = 30
 	start := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	ids := rondo.NewIDs(func() time.Time { return start })
-	ctx := context.Background()
+	ctx := b.Context()
 	key := rondo.CaseKey{OrgID: "acme", CaseID: "c-1"}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -27,7 +27,7 @@ var catalogueTests = []test{
 		upper := d.newReason("acme", "halt", "AI_REVIEW_FAILED", "another code")
 		foreign := d.newReason("other", "halt", "ai_review_failed", "their words")
 		for _, code := range []rondo.ReasonCode{foreign, extra, system, own, upper, otherScope} {
-			must(0, d.PutReasonCode(d.ctx, code))(d.t)
+			must(0, d.PutReasonCode(d.ctx(), code))(d.t)
 		}
 		for org, want := range map[string][]rondo.ReasonCode{
 			"acme":  {upper, own, extra, otherScope},
@@ -35,25 +35,25 @@ var catalogueTests = []test{
 			"third": {system, otherScope},
 			"":      {system, otherScope},
 		} {
-			same(d.t, "the codes of "+org, must(d.ReasonCodes(d.ctx, org))(d.t), want)
+			same(d.t, "the codes of "+org, must(d.ReasonCodes(d.ctx(), org))(d.t), want)
 		}
 	}},
 	{name: "putting a reason code again replaces all of it but its id", run: func(d *db) {
 		first := d.newReason("acme", "halt", "late", "Late")
 		second := d.newReason("acme", "halt", "late", "Too late")
 		second.Description, second.RequiresNote, second.Active, second.ApplicableStepKinds = "", false, false, []string{"delay"}
-		must(0, d.PutReasonCode(d.ctx, first))(d.t)
-		must(0, d.PutReasonCode(d.ctx, second))(d.t)
+		must(0, d.PutReasonCode(d.ctx(), first))(d.t)
+		must(0, d.PutReasonCode(d.ctx(), second))(d.t)
 		want := second
 		want.ID = first.ID
-		same(d.t, "the codes", must(d.ReasonCodes(d.ctx, "acme"))(d.t), []rondo.ReasonCode{want})
+		same(d.t, "the codes", must(d.ReasonCodes(d.ctx(), "acme"))(d.t), []rondo.ReasonCode{want})
 	}},
 	{name: "putting a system reason code again does not make a second row", run: func(d *db) {
 		first := d.newReason("", "halt", "late", "Late")
-		must(0, d.PutReasonCode(d.ctx, first))(d.t)
+		must(0, d.PutReasonCode(d.ctx(), first))(d.t)
 		again := d.newReason("", "halt", "late", "Late")
-		must(0, d.PutReasonCode(d.ctx, again))(d.t)
-		same(d.t, "the codes", must(d.ReasonCodes(d.ctx, ""))(d.t), []rondo.ReasonCode{first})
+		must(0, d.PutReasonCode(d.ctx(), again))(d.t)
+		same(d.t, "the codes", must(d.ReasonCodes(d.ctx(), ""))(d.t), []rondo.ReasonCode{first})
 	}},
 	{name: "every put of a step kind is its next version", run: func(d *db) {
 		for _, want := range []struct {
@@ -61,14 +61,14 @@ var catalogueTests = []test{
 			version   int
 		}{{"acme", "invoice", 1}, {"acme", "invoice", 2}, {"acme", "Invoice", 1}, {"other", "invoice", 1}, {"acme", "invoice", 3}} {
 			kind := newKind(want.org, want.name, "active")
-			put := must(d.PutStepKind(d.ctx, kind))(d.t)
+			put := must(d.PutStepKind(d.ctx(), kind))(d.t)
 			kind.Version = want.version
 			same(d.t, "the stored kind", put, kind)
 		}
 	}},
 	{name: "the newest active version of each kind is listed, by name", run: func(d *db) {
 		put := func(org, name, status string) rondo.StepKind {
-			return must(d.PutStepKind(d.ctx, newKind(org, name, status)))(d.t)
+			return must(d.PutStepKind(d.ctx(), newKind(org, name, status)))(d.t)
 		}
 		put("acme", "pay", "active")
 		pay := put("acme", "pay", "active")
@@ -76,8 +76,8 @@ var catalogueTests = []test{
 		put("acme", "invoice", "archived")
 		put("acme", "gone", "archived")
 		put("other", "pay", "active")
-		same(d.t, "the kinds", must(d.StepKinds(d.ctx, "acme"))(d.t), []rondo.StepKind{invoice, pay})
-		same(d.t, "the kinds of nobody", must(d.StepKinds(d.ctx, "third"))(d.t), []rondo.StepKind{})
+		same(d.t, "the kinds", must(d.StepKinds(d.ctx(), "acme"))(d.t), []rondo.StepKind{invoice, pay})
+		same(d.t, "the kinds of nobody", must(d.StepKinds(d.ctx(), "third"))(d.t), []rondo.StepKind{})
 	}},
 	{name: "step kind versions are given once to callers at the same time", run: func(d *db) {
 		const callers = 8
@@ -85,7 +85,7 @@ var catalogueTests = []test{
 		versions := make([]int, callers)
 		errs := make([]error, callers)
 		together(callers, func(i int) {
-			put, err := []*db{d, second}[i%2].PutStepKind(d.ctx, newKind("acme", "pay", "active"))
+			put, err := []*db{d, second}[i%2].PutStepKind(d.ctx(), newKind("acme", "pay", "active"))
 			versions[i], errs[i] = put.Version, err
 		})
 		wantOneToN(d.t, "versions", versions, errs)

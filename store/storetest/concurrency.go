@@ -22,7 +22,7 @@ var concurrencyTests = []test{
 		errs := make([]error, starters)
 		together(starters, func(i int) {
 			var mine bool
-			_, errs[i] = []*db{d, second}[i%2].Update(d.ctx, store.Load{Cases: []rondo.CaseKey{key("c-1")}},
+			_, errs[i] = []*db{d, second}[i%2].Update(d.ctx(), store.Load{Cases: []rondo.CaseKey{key("c-1")}},
 				func(loaded *store.Loaded) (*store.Write, error) {
 					mine = loaded.Cases[key("c-1")].Instance == nil
 					if !mine {
@@ -45,7 +45,7 @@ var concurrencyTests = []test{
 		load := store.Load{Cases: []rondo.CaseKey{key("c-1")}, Events: []rondo.EventKey{eventKey(event)}}
 		errs := make([]error, arrivals)
 		together(arrivals, func(i int) {
-			_, errs[i] = []*db{d, second}[i%2].Update(d.ctx, load, func(loaded *store.Loaded) (*store.Write, error) {
+			_, errs[i] = []*db{d, second}[i%2].Update(d.ctx(), load, func(loaded *store.Loaded) (*store.Write, error) {
 				if _, seen := loaded.Seen[eventKey(event)]; seen {
 					return &store.Write{Duplicates: []rondo.EventKey{eventKey(event)}}, nil
 				}
@@ -57,7 +57,7 @@ var concurrencyTests = []test{
 		if err := errors.Join(errs...); err != nil {
 			d.t.Fatalf("update: %v", err)
 		}
-		if got := must(d.Event(d.ctx, "acme", event.EventID))(d.t).Duplicates; got != arrivals-1 {
+		if got := must(d.Event(d.ctx(), "acme", event.EventID))(d.t).Duplicates; got != arrivals-1 {
 			d.t.Fatalf("the row counts %d duplicates, want %d", got, arrivals-1)
 		}
 	}},
@@ -71,7 +71,7 @@ var concurrencyTests = []test{
 		together(cases+2, func(i int) {
 			if i >= cases {
 				for round := range 2 * rounds {
-					if _, err := second.ClaimDue(d.ctx, epoch.Add(time.Duration(round)*time.Hour), time.Minute, 3); err != nil {
+					if _, err := second.ClaimDue(d.ctx(), epoch.Add(time.Duration(round)*time.Hour), time.Minute, 3); err != nil {
 						errs[i] = err
 						return
 					}
@@ -114,7 +114,7 @@ var concurrencyTests = []test{
 		if err := errors.Join(errs...); err != nil {
 			d.t.Fatalf("publish and start at once: %v", err)
 		}
-		if list := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t); len(list) != starters*rounds {
+		if list := must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t); len(list) != starters*rounds {
 			d.t.Fatalf("%d cases were started, want %d", len(list), starters*rounds)
 		}
 	}},
@@ -124,7 +124,7 @@ var concurrencyTests = []test{
 		seen := make([]int64, writers)
 		errs := make([]error, writers)
 		together(writers, func(i int) {
-			_, errs[i] = d.Update(d.ctx, store.Load{Cases: []rondo.CaseKey{key("c-1")}}, func(loaded *store.Loaded) (*store.Write, error) {
+			_, errs[i] = d.Update(d.ctx(), store.Load{Cases: []rondo.CaseKey{key("c-1")}}, func(loaded *store.Loaded) (*store.Write, error) {
 				instance := loaded.Cases[key("c-1")].Instance
 				seen[i] = instance.Version
 				return &store.Write{Instances: []store.InstanceWrite{change(instance, func(*rondo.Instance) {})}}, nil
@@ -166,7 +166,7 @@ func testNoLostUpdate(d *db) {
 		d.t.Fatalf("update: %v", err)
 	}
 	var versions, counted int64
-	for _, instance := range must(d.Instances(d.ctx, store.InstanceFilter{}, store.Page{}))(d.t) {
+	for _, instance := range must(d.Instances(d.ctx(), store.InstanceFilter{}, store.Page{}))(d.t) {
 		versions += instance.Version
 		var n int64
 		must(0, json.Unmarshal(instance.Context["count"], &n))(d.t)
@@ -180,7 +180,7 @@ func testNoLostUpdate(d *db) {
 // bump raises the version and the count of every case named, starting those
 // that have no instance, in one batch. It returns how many cases it changed.
 func (d *db) bump(batch []rondo.CaseKey) (changed int64, err error) {
-	_, err = d.Update(d.ctx, store.Load{Cases: batch}, func(loaded *store.Loaded) (*store.Write, error) {
+	_, err = d.Update(d.ctx(), store.Load{Cases: batch}, func(loaded *store.Loaded) (*store.Write, error) {
 		write := &store.Write{}
 		for at, state := range loaded.Cases {
 			next := store.InstanceWrite{Instance: d.newInstance(at)}
@@ -207,11 +207,11 @@ func (d *db) bump(batch []rondo.CaseKey) (changed int64, err error) {
 // from any goroutine.
 func (d *db) tryPublish(org, product, hash string) error {
 	draft := d.newDefinition(org, product)
-	if _, err := d.CreateDefinition(d.ctx, draft, d.newRevision(draft, "created")); err != nil {
+	if _, err := d.CreateDefinition(d.ctx(), draft, d.newRevision(draft, "created")); err != nil {
 		return err
 	}
 	rev := d.newRevision(draft, "published")
-	_, err := d.ChangeDefinition(d.ctx, org, draft.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
+	_, err := d.ChangeDefinition(d.ctx(), org, draft.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
 		now.Status, now.SnapshotHash = rondo.DefinitionActive, hash
 		return store.DefinitionChange{Definition: now, Revision: rev, Snapshot: []byte(`{}`)}, nil
 	})
@@ -222,7 +222,7 @@ func (d *db) tryPublish(org, product, hash string) error {
 // one at any time.
 func (d *db) tryStart(at rondo.CaseKey, product string) error {
 	start := store.StartKey{OrgID: at.OrgID, ProductID: product}
-	_, err := d.Update(d.ctx, store.Load{Cases: []rondo.CaseKey{at}, Starts: []store.StartKey{start}},
+	_, err := d.Update(d.ctx(), store.Load{Cases: []rondo.CaseKey{at}, Starts: []store.StartKey{start}},
 		func(loaded *store.Loaded) (*store.Write, error) {
 			active, ok := loaded.Active[start]
 			if !ok {

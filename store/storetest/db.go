@@ -18,7 +18,6 @@ var epoch = time.Date(2026, 3, 1, 9, 30, 0, 123456000, time.UTC)
 type db struct {
 	store.Store
 	t       *testing.T
-	ctx     context.Context
 	ids     *rondo.IDs
 	harness Harness
 }
@@ -26,7 +25,7 @@ type db struct {
 func open(t *testing.T, h Harness, opts Options) *db {
 	t.Helper()
 	d := openEmpty(t, h, opts)
-	if err := d.Migrate(d.ctx); err != nil {
+	if err := d.Migrate(d.ctx()); err != nil {
 		t.Fatalf("migrate an empty database: %v", err)
 	}
 	return d
@@ -37,11 +36,13 @@ func openEmpty(t *testing.T, h Harness, opts Options) *db {
 	return &db{
 		Store:   h.Open(t, opts),
 		t:       t,
-		ctx:     t.Context(),
 		ids:     rondo.NewIDs(func() time.Time { return epoch }),
 		harness: h,
 	}
 }
+
+// ctx bounds every call by the test's life.
+func (d *db) ctx() context.Context { return d.t.Context() }
 
 // again is the same database through another handle.
 func (d *db) again() *db {
@@ -55,7 +56,7 @@ func (d *db) again() *db {
 
 // try commits a write, with the locks that it needs.
 func (d *db) try(write *store.Write) (store.Committed, error) {
-	return d.Update(d.ctx, loadFor(write), func(*store.Loaded) (*store.Write, error) { return write, nil })
+	return d.Update(d.ctx(), loadFor(write), func(*store.Loaded) (*store.Write, error) { return write, nil })
 }
 
 // commit is try for writes that must succeed.
@@ -79,7 +80,7 @@ func (d *db) refused(write *store.Write) {
 func (d *db) load(load store.Load) *store.Loaded {
 	d.t.Helper()
 	var seen *store.Loaded
-	_, err := d.Update(d.ctx, load, func(loaded *store.Loaded) (*store.Write, error) {
+	_, err := d.Update(d.ctx(), load, func(loaded *store.Loaded) (*store.Write, error) {
 		seen = loaded
 		return nil, nil
 	})

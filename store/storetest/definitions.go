@@ -12,7 +12,7 @@ import (
 // create stores a draft.
 func (d *db) create(draft rondo.Definition) rondo.Definition {
 	d.t.Helper()
-	return must(d.CreateDefinition(d.ctx, draft, d.newRevision(draft, "created")))(d.t)
+	return must(d.CreateDefinition(d.ctx(), draft, d.newRevision(draft, "created")))(d.t)
 }
 
 // publish makes a draft active with a snapshot of the given hash.
@@ -36,7 +36,7 @@ func (d *db) published(org, product, hash string) rondo.Definition {
 func (d *db) edit(of rondo.Definition, reason string, edit func(*store.DefinitionChange)) rondo.Definition {
 	d.t.Helper()
 	rev := d.newRevision(of, reason)
-	return must(d.ChangeDefinition(d.ctx, of.OrgID, of.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
+	return must(d.ChangeDefinition(d.ctx(), of.OrgID, of.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
 		change := store.DefinitionChange{Definition: now, Revision: rev}
 		edit(&change)
 		return change, nil
@@ -45,13 +45,13 @@ func (d *db) edit(of rondo.Definition, reason string, edit func(*store.Definitio
 
 func (d *db) definition(of rondo.Definition) rondo.Definition {
 	d.t.Helper()
-	return must(d.Definition(d.ctx, of.OrgID, of.ID))(d.t)
+	return must(d.Definition(d.ctx(), of.OrgID, of.ID))(d.t)
 }
 
 func (d *db) reasons(of rondo.Definition) []string {
 	d.t.Helper()
 	var reasons []string
-	for _, rev := range must(d.Revisions(d.ctx, of.OrgID, of.ID))(d.t) {
+	for _, rev := range must(d.Revisions(d.ctx(), of.OrgID, of.ID))(d.t) {
 		reasons = append(reasons, rev.Reason)
 	}
 	return reasons
@@ -61,12 +61,12 @@ var definitionTests = []test{
 	{name: "a draft is stored with its first revision", run: func(d *db) {
 		draft := d.newDefinition("acme", "derma")
 		rev := d.newRevision(draft, "created")
-		stored := must(d.CreateDefinition(d.ctx, draft, rev))(d.t)
+		stored := must(d.CreateDefinition(d.ctx(), draft, rev))(d.t)
 		want := draft
 		want.Version, want.Revision = 1, 1
 		same(d.t, "the returned definition", stored, want)
 		same(d.t, "the stored definition", d.definition(draft), want)
-		same(d.t, "the revisions", must(d.Revisions(d.ctx, "acme", draft.ID))(d.t), []rondo.DefinitionRevision{rev})
+		same(d.t, "the revisions", must(d.Revisions(d.ctx(), "acme", draft.ID))(d.t), []rondo.DefinitionRevision{rev})
 	}},
 	{name: "versions rise per organisation and product", run: func(d *db) {
 		for _, want := range []struct {
@@ -156,7 +156,7 @@ var definitionTests = []test{
 	{name: "an error from change comes back and writes nothing", run: func(d *db) {
 		draft := d.create(d.newDefinition("acme", "derma"))
 		broken := errors.New("not a draft")
-		_, err := d.ChangeDefinition(d.ctx, "acme", draft.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
+		_, err := d.ChangeDefinition(d.ctx(), "acme", draft.ID, func(now rondo.Definition) (store.DefinitionChange, error) {
 			now.Name = "changed"
 			return store.DefinitionChange{Definition: now, Revision: d.newRevision(now, "changed")}, broken
 		})
@@ -200,9 +200,9 @@ var definitionTests = []test{
 		active := d.published("acme", "derma", "hash-1")
 		second := d.newDefinition("acme", "derma")
 		second.Status = rondo.DefinitionActive
-		_, err := d.CreateDefinition(d.ctx, second, d.newRevision(second, "created"))
+		_, err := d.CreateDefinition(d.ctx(), second, d.newRevision(second, "created"))
 		wantCode(d.t, err, rondo.CodeConflict)
-		_, err = d.Definition(d.ctx, "acme", second.ID)
+		_, err = d.Definition(d.ctx(), "acme", second.ID)
 		wantCode(d.t, err, rondo.CodeNotFound)
 		same(d.t, "the active definition", d.definition(active), active)
 	}},
@@ -213,7 +213,7 @@ var definitionTests = []test{
 		if loaded := d.load(store.Load{Starts: []store.StartKey{start}}); len(loaded.Active) != 0 {
 			d.t.Fatalf("an archived definition still starts cases: %+v", loaded.Active)
 		}
-		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx, "hash-1"))(d.t), []byte(`{"frozen":  "hash-1"}`))
+		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx(), "hash-1"))(d.t), []byte(`{"frozen":  "hash-1"}`))
 	}},
 	{name: "any number of templates may be active", run: func(d *db) {
 		for _, name := range []string{"ai_only", "clinician_only", "ai_only"} {
@@ -226,12 +226,12 @@ var definitionTests = []test{
 		d.published("acme", "derma", "hash-1")
 		d.published("other", "derma", "hash-1")
 		d.published("acme", "cardio", "hash-2")
-		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx, "hash-1"))(d.t), []byte(`{"frozen":  "hash-1"}`))
-		hashes := must(d.SnapshotHashes(d.ctx))(d.t)
+		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx(), "hash-1"))(d.t), []byte(`{"frozen":  "hash-1"}`))
+		hashes := must(d.SnapshotHashes(d.ctx()))(d.t)
 		if len(hashes) != 2 {
 			d.t.Fatalf("the hashes are %q, want two", hashes)
 		}
-		_, err := d.Snapshot(d.ctx, "hash-3")
+		_, err := d.Snapshot(d.ctx(), "hash-3")
 		wantCode(d.t, err, rondo.CodeNotFound)
 	}},
 	{name: "definitions are listed newest first, by every filter", run: testDefinitionList},
@@ -243,7 +243,7 @@ var definitionTests = []test{
 		together(callers, func(i int) {
 			handle := []*db{d, second}[i%2]
 			draft := d.newDefinition("acme", "derma")
-			created, err := handle.CreateDefinition(d.ctx, draft, d.newRevision(draft, "created"))
+			created, err := handle.CreateDefinition(d.ctx(), draft, d.newRevision(draft, "created"))
 			versions[i], errs[i] = created.Version, err
 		})
 		wantOneToN(d.t, "versions", versions, errs)
@@ -258,7 +258,7 @@ var definitionTests = []test{
 		errs := make([]error, callers)
 		together(callers, func(i int) {
 			rev := d.newRevision(drafts[i], "published")
-			_, errs[i] = []*db{d, second}[i%2].ChangeDefinition(d.ctx, "acme", drafts[i].ID, func(now rondo.Definition) (store.DefinitionChange, error) {
+			_, errs[i] = []*db{d, second}[i%2].ChangeDefinition(d.ctx(), "acme", drafts[i].ID, func(now rondo.Definition) (store.DefinitionChange, error) {
 				now.Status, now.SnapshotHash = rondo.DefinitionActive, "hash"
 				return store.DefinitionChange{Definition: now, Revision: rev, Snapshot: []byte(`{}`)}, nil
 			})
@@ -300,6 +300,6 @@ func testDefinitionList(d *db) {
 		{"the first page", store.DefinitionFilter{OrgID: "acme"}, store.Page{Limit: 2}, []rondo.Definition{c, b}},
 		{"the next page", store.DefinitionFilter{OrgID: "acme"}, store.Page{After: b.ID, Limit: 2}, []rondo.Definition{a}},
 	} {
-		same(d.t, "the list of "+list.name, must(d.DefinitionList(d.ctx, list.filter, list.page))(d.t), list.want)
+		same(d.t, "the list of "+list.name, must(d.DefinitionList(d.ctx(), list.filter, list.page))(d.t), list.want)
 	}
 }

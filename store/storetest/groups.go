@@ -11,7 +11,7 @@ import (
 // lease asks for a group and fails the test unless the answer is as wanted.
 func (d *db) lease(owner string, now time.Time, want bool) int64 {
 	d.t.Helper()
-	fence, ok, err := d.LogLease(d.ctx, "clinical", owner, now, time.Minute)
+	fence, ok, err := d.LogLease(d.ctx(), "clinical", owner, now, time.Minute)
 	if err != nil || ok != want {
 		d.t.Fatalf("lease for %s: %v (%v), want %v", owner, ok, err, want)
 	}
@@ -20,7 +20,7 @@ func (d *db) lease(owner string, now time.Time, want bool) int64 {
 
 func (d *db) group() []store.GroupState {
 	d.t.Helper()
-	return must(d.LogGroup(d.ctx, "clinical"))(d.t)
+	return must(d.LogGroup(d.ctx(), "clinical"))(d.t)
 }
 
 // at is a position of the group that these tests are about.
@@ -37,7 +37,7 @@ var groupTests = []test{
 	}},
 	{name: "joining again keeps the positions", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
-		must(0, d.LogAck(d.ctx, []store.GroupState{at("a", 4, 1, 6, 9)}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 4, 1, 6, 9)}))(d.t)
 		d.join("clinical", "a", "b")
 		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 4, 0, 6, 9), at("b", 0, 0)})
 	}},
@@ -47,7 +47,7 @@ var groupTests = []test{
 		second := d.again()
 		errs := make([]error, members)
 		together(members, func(i int) {
-			errs[i] = []*db{d, second}[i%2].LogJoin(d.ctx, []string{"clinical", "webhooks"}[i%2], []string{"a", "b"})
+			errs[i] = []*db{d, second}[i%2].LogJoin(d.ctx(), []string{"clinical", "webhooks"}[i%2], []string{"a", "b"})
 		})
 		if err := errors.Join(errs...); err != nil {
 			d.t.Fatalf("join: %v", err)
@@ -81,13 +81,13 @@ var groupTests = []test{
 	{name: "a lease that is given back is free", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
 		first := d.lease("r1", epoch, true)
-		must(0, d.LogRelease(d.ctx, "clinical", "r2"))(d.t)
+		must(0, d.LogRelease(d.ctx(), "clinical", "r2"))(d.t)
 		d.lease("r2", epoch, false)
-		must(0, d.LogRelease(d.ctx, "clinical", "r1"))(d.t)
+		must(0, d.LogRelease(d.ctx(), "clinical", "r1"))(d.t)
 		if second := d.lease("r2", epoch, true); second <= first {
 			d.t.Fatalf("the fence went from %d to %d", first, second)
 		}
-		must(0, d.LogRelease(d.ctx, "nobody", "r1"))(d.t)
+		must(0, d.LogRelease(d.ctx(), "nobody", "r1"))(d.t)
 	}},
 	{name: "of many that want a group at once, one gets it", opts: embedded, run: func(d *db) {
 		const readers = 6
@@ -96,7 +96,7 @@ var groupTests = []test{
 		won := make([]bool, readers)
 		errs := make([]error, readers)
 		together(readers, func(i int) {
-			_, won[i], errs[i] = []*db{d, second}[i%2].LogLease(d.ctx, "clinical", string(rune('a'+i)), epoch, time.Minute)
+			_, won[i], errs[i] = []*db{d, second}[i%2].LogLease(d.ctx(), "clinical", string(rune('a'+i)), epoch, time.Minute)
 		})
 		winners := 0
 		for _, ok := range won {
@@ -112,19 +112,19 @@ var groupTests = []test{
 		d.join("clinical", "a")
 		d.join("webhooks", "a")
 		d.lease("r1", epoch, true)
-		if _, ok, err := d.LogLease(d.ctx, "webhooks", "r2", epoch, time.Minute); err != nil || !ok {
+		if _, ok, err := d.LogLease(d.ctx(), "webhooks", "r2", epoch, time.Minute); err != nil || !ok {
 			d.t.Fatalf("another group is not free (%v)", err)
 		}
 	}},
 	{name: "acks of an owner that lost the group are ignored", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a", "b")
 		old := d.lease("r1", epoch, true)
-		must(0, d.LogAck(d.ctx, []store.GroupState{at("a", 3, old, 5)}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 3, old, 5)}))(d.t)
 		fence := d.lease("r2", epoch.Add(time.Hour), true)
-		must(0, d.LogAck(d.ctx, []store.GroupState{at("a", 9, old), at("b", 9, old)}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 9, old), at("b", 9, old)}))(d.t)
 		d.commit(&store.Write{Acks: []store.GroupState{at("a", 9, old)}})
 		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 3, fence, 5), at("b", 0, fence)})
-		must(0, d.LogAck(d.ctx, []store.GroupState{at("a", 5, fence), at("b", 2, fence, 4, 7)}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 5, fence), at("b", 2, fence, 4, 7)}))(d.t)
 		same(d.t, "the positions after", d.group(), []store.GroupState{at("a", 5, fence), at("b", 2, fence, 4, 7)})
 	}},
 	{name: "acks ride along with a commit, or fail with it", opts: embedded, run: func(d *db) {
@@ -139,16 +139,16 @@ var groupTests = []test{
 	{name: "positions outside the store are not part of it", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
 		written := at("a", 2, 1, 4, 7)
-		must(0, d.LogAck(d.ctx, []store.GroupState{written}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{written}))(d.t)
 		written.Acked[0] = 99
 		d.group()[0].Acked[1] = 99
 		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 2, 0, 4, 7)})
 	}},
 	{name: "acks for streams that were not joined are ignored", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
-		must(0, d.LogAck(d.ctx, []store.GroupState{at("A", 9, 9), {Group: "nobody", Stream: "a", Cursor: 9, Fence: 9}}))(d.t)
-		must(0, d.LogAck(d.ctx, nil))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("A", 9, 9), {Group: "nobody", Stream: "a", Cursor: 9, Fence: 9}}))(d.t)
+		must(0, d.LogAck(d.ctx(), nil))(d.t)
 		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 0, 0)})
-		same(d.t, "the positions of nobody", must(d.LogGroup(d.ctx, "nobody"))(d.t), []store.GroupState{})
+		same(d.t, "the positions of nobody", must(d.LogGroup(d.ctx(), "nobody"))(d.t), []store.GroupState{})
 	}},
 }

@@ -11,9 +11,9 @@ import (
 
 var ledgerTests = []test{
 	{name: "an instance that is not there is not found", run: func(d *db) {
-		_, err := d.Instance(d.ctx, "acme", d.ids.New())
+		_, err := d.Instance(d.ctx(), "acme", d.ids.New())
 		wantCode(d.t, err, rondo.CodeNotFound)
-		_, err = d.Event(d.ctx, "acme", d.ids.New())
+		_, err = d.Event(d.ctx(), "acme", d.ids.New())
 		wantCode(d.t, err, rondo.CodeNotFound)
 	}},
 	{name: "instances are listed newest first, by every filter", run: testInstanceFilters},
@@ -25,7 +25,7 @@ var ledgerTests = []test{
 		var got []rondo.ID
 		page := store.Page{Limit: 3}
 		for {
-			list := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme"}, page))(d.t)
+			list := must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: "acme"}, page))(d.t)
 			if len(list) == 0 {
 				break
 			}
@@ -45,7 +45,7 @@ var ledgerTests = []test{
 		failed.TimeoutAt, failed.Outcome, failed.Input = time.Time{}, "", nil
 		d.commit(&store.Write{Steps: []rondo.Step{third, d.newStep(other, "z", 1, 1), first}})
 		d.commit(&store.Write{Steps: []rondo.Step{failed, second}})
-		same(d.t, "the steps", must(d.Steps(d.ctx, "acme", instance.ID))(d.t), []rondo.Step{first, second, third, failed})
+		same(d.t, "the steps", must(d.Steps(d.ctx(), "acme", instance.ID))(d.t), []rondo.Step{first, second, third, failed})
 	}},
 	{name: "events of an instance are listed oldest first, in pages", run: func(d *db) {
 		instance, other := d.start(key("c-1")), d.start(key("c-2"))
@@ -61,7 +61,7 @@ var ledgerTests = []test{
 		d.commit(&store.Write{Events: []rondo.EventRecord{events[3], unrelated, events[0], events[4]}})
 		d.commit(&store.Write{Events: []rondo.EventRecord{events[2], theirs, events[1]}})
 		list := func(page store.Page) []rondo.EventRecord {
-			return must(d.Events(d.ctx, "acme", instance.ID, page))(d.t)
+			return must(d.Events(d.ctx(), "acme", instance.ID, page))(d.t)
 		}
 		same(d.t, "all events", list(store.Page{}), events)
 		same(d.t, "the first page", list(store.Page{Limit: 2}), events[:2])
@@ -75,14 +75,14 @@ var ledgerTests = []test{
 		first.CreatedAt, first.Reason, first.Before = epoch.Add(time.Hour), "", nil
 		d.commit(&store.Write{Interventions: []rondo.Intervention{second, d.newIntervention(other)}})
 		d.commit(&store.Write{Interventions: []rondo.Intervention{first}})
-		same(d.t, "the interventions", must(d.Interventions(d.ctx, "acme", instance.ID))(d.t), []rondo.Intervention{first, second})
+		same(d.t, "the interventions", must(d.Interventions(d.ctx(), "acme", instance.ID))(d.t), []rondo.Intervention{first, second})
 	}},
 	{name: "dead letters are listed newest first, of one organisation or of all", run: func(d *db) {
 		ours, theirs, nobodys, oursToo := d.newDeadLetter("acme"), d.newDeadLetter("other"), d.newDeadLetter(""), d.newDeadLetter("acme")
 		d.commit(&store.Write{DeadLetters: []rondo.DeadLetter{oursToo, ours, theirs}})
 		d.commit(&store.Write{DeadLetters: []rondo.DeadLetter{nobodys}})
 		list := func(org string, page store.Page) []rondo.DeadLetter {
-			return must(d.DeadLetters(d.ctx, org, page))(d.t)
+			return must(d.DeadLetters(d.ctx(), org, page))(d.t)
 		}
 		same(d.t, "ours", list("acme", store.Page{Limit: 10}), []rondo.DeadLetter{oursToo, ours})
 		same(d.t, "all", list("", store.Page{}), []rondo.DeadLetter{oursToo, nobodys, theirs, ours})
@@ -143,11 +143,11 @@ func testInstanceFilters(d *db) {
 		{"a next page", store.InstanceFilter{OrgID: "acme"}, store.Page{Limit: 2, After: c.ID}, []*rondo.Instance{b, a}},
 		{"a page of a filter", store.InstanceFilter{OrgID: "acme", StepID: "ai_review"}, store.Page{Limit: 1, After: c.ID}, []*rondo.Instance{b}},
 	} {
-		same(d.t, "the list of "+list.name, must(d.Instances(d.ctx, list.filter, list.page))(d.t), list.want)
+		same(d.t, "the list of "+list.name, must(d.Instances(d.ctx(), list.filter, list.page))(d.t), list.want)
 	}
 
 	moved := change(a, func(i *rondo.Instance) { i.Machine = rondo.Machine{Live: []rondo.Attempt{{StepID: "second_review"}}} })
 	d.commit(&store.Write{Instances: []store.InstanceWrite{moved}})
-	got := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme", StepID: "second_review"}, store.Page{}))(d.t)
+	got := must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: "acme", StepID: "second_review"}, store.Page{}))(d.t)
 	same(d.t, "the list of a live step after a move", got, []*rondo.Instance{c, moved.Instance})
 }

@@ -79,8 +79,8 @@ var loadTests = []test{
 		want := before
 		want.Duplicates = 1
 		want.Outcome, want.InstanceID, want.Processed, want.Error = rondo.OutcomeStale, instance.ID, true, "too late"
-		same(d.t, "the ledger row", must(d.Event(d.ctx, "acme", before.EventID))(d.t), &want)
-		events := must(d.Events(d.ctx, "acme", instance.ID, store.Page{}))(d.t)
+		same(d.t, "the ledger row", must(d.Event(d.ctx(), "acme", before.EventID))(d.t), &want)
+		events := must(d.Events(d.ctx(), "acme", instance.ID, store.Page{}))(d.t)
 		same(d.t, "the events of the instance", events, []rondo.EventRecord{want})
 	}},
 	{name: "an event may be stored and judged again in one write, the last word counts", run: func(d *db) {
@@ -89,7 +89,7 @@ var loadTests = []test{
 		stale.Outcome, stale.Processed, stale.Error = rondo.OutcomeStale, true, "first word"
 		applied.Outcome, applied.Processed = rondo.OutcomeApplied, true
 		d.commit(&store.Write{Events: []rondo.EventRecord{event}, Rejudged: []rondo.EventRecord{stale, applied}})
-		same(d.t, "the ledger row", must(d.Event(d.ctx, "acme", event.EventID))(d.t), &applied)
+		same(d.t, "the ledger row", must(d.Event(d.ctx(), "acme", event.EventID))(d.t), &applied)
 	}},
 	{name: "duplicates count once per mention, in the same write and later", run: func(d *db) {
 		event, other := d.newEvent(key("c-1"), "case.created"), d.newEvent(key("c-1"), "case.created")
@@ -100,7 +100,7 @@ var loadTests = []test{
 			event rondo.EventRecord
 			count int
 		}{{event, 5}, {other, 1}} {
-			if got := must(d.Event(d.ctx, "acme", want.event.EventID))(d.t).Duplicates; got != want.count {
+			if got := must(d.Event(d.ctx(), "acme", want.event.EventID))(d.t).Duplicates; got != want.count {
 				d.t.Fatalf("the event was counted %d times, want %d", got, want.count)
 			}
 		}
@@ -130,7 +130,7 @@ func testActive(d *db) {
 	conversation.Kind = rondo.KindConversation
 	d.publish(d.create(conversation), "hash-conversation")
 	d.create(d.newDefinition("acme", "cardio")) // a draft
-	must(d.CreateDefinition(d.ctx, d.newTemplate("ai_only"), d.newRevision(rondo.Definition{}, "shipped")))(d.t)
+	must(d.CreateDefinition(d.ctx(), d.newTemplate("ai_only"), d.newRevision(rondo.Definition{}, "shipped")))(d.t)
 
 	starts := []store.StartKey{
 		{OrgID: "acme", ProductID: "derma"}, {OrgID: "acme", ProductID: "cardio"}, {OrgID: "acme", ProductID: "Derma"},
@@ -185,8 +185,8 @@ func testLargeBatch(d *db) {
 		same(d.t, "an instance of the batch", loaded.Cases[w.Instance.Key()].Instance, w.Instance)
 		same(d.t, "a seen event of the batch", loaded.Seen[eventKey(event)], store.SeenEvent{CaseID: event.CaseID, Outcome: rondo.OutcomeApplied})
 		if i%250 == 0 { // each is a read of its own
-			same(d.t, "the events of a case", must(d.Events(d.ctx, "acme", w.Instance.ID, store.Page{}))(d.t), []rondo.EventRecord{event})
-			same(d.t, "the steps of a case", must(d.Steps(d.ctx, "acme", w.Instance.ID))(d.t), create.Steps[2*i:2*i+2])
+			same(d.t, "the events of a case", must(d.Events(d.ctx(), "acme", w.Instance.ID, store.Page{}))(d.t), []rondo.EventRecord{event})
+			same(d.t, "the steps of a case", must(d.Steps(d.ctx(), "acme", w.Instance.ID))(d.t), create.Steps[2*i:2*i+2])
 		}
 	}
 }

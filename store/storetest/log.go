@@ -13,18 +13,18 @@ import (
 
 func (d *db) join(group string, streams ...string) {
 	d.t.Helper()
-	must(0, d.LogJoin(d.ctx, group, streams))(d.t)
+	must(0, d.LogJoin(d.ctx(), group, streams))(d.t)
 }
 
 // logged is everything in the log of some streams.
 func (d *db) logged(streams ...string) []rondo.Outgoing {
 	d.t.Helper()
-	return must(d.LogRead(d.ctx, streams, 0, 10_000))(d.t)
+	return must(d.LogRead(d.ctx(), streams, 0, 10_000))(d.t)
 }
 
 func (d *db) wantHead(want int64) {
 	d.t.Helper()
-	if got := must(d.LogHead(d.ctx))(d.t); got != want {
+	if got := must(d.LogHead(d.ctx()))(d.t); got != want {
 		d.t.Fatalf("the head of the log is %d, want %d", got, want)
 	}
 }
@@ -68,7 +68,7 @@ var logTests = []test{
 			{[]string{"none"}, 0, 10, nil},
 			{nil, 0, 10, nil},
 		} {
-			same(d.t, "what was read", must(d.LogRead(d.ctx, read.streams, read.after, read.limit))(d.t), read.want)
+			same(d.t, "what was read", must(d.LogRead(d.ctx(), read.streams, read.after, read.limit))(d.t), read.want)
 		}
 	}},
 	{name: "a commit that fails leaves no gap", opts: embedded, run: func(d *db) {
@@ -104,14 +104,14 @@ var logTests = []test{
 		events := d.outgoing("a", 3)
 		events[2].CreatedAt = epoch.Add(time.Hour)
 		want := d.send(events)
-		if n := must(d.LogTrim(d.ctx, epoch.Add(time.Minute)))(d.t); n != 2 {
+		if n := must(d.LogTrim(d.ctx(), epoch.Add(time.Minute)))(d.t); n != 2 {
 			d.t.Fatalf("%d entries were trimmed, want 2", n)
 		}
 		same(d.t, "the log", d.logged("a"), want[2:])
 	}},
 	{name: "numbers go on after a trim", opts: embedded, run: func(d *db) {
 		d.send(d.outgoing("a", 3))
-		if n := must(d.LogTrim(d.ctx, epoch.Add(time.Minute)))(d.t); n != 3 {
+		if n := must(d.LogTrim(d.ctx(), epoch.Add(time.Minute)))(d.t); n != 3 {
 			d.t.Fatalf("%d entries were trimmed, want 3", n)
 		}
 		d.wantHead(3)
@@ -131,7 +131,7 @@ func testNoGaps(d *db) {
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		for {
-			entries, err := second.LogRead(d.ctx, []string{"a", "b"}, 0, 10_000)
+			entries, err := second.LogRead(d.ctx(), []string{"a", "b"}, 0, 10_000)
 			if err != nil {
 				errs[writers] = err
 				return
@@ -215,7 +215,7 @@ func testTrim(d *db) {
 	all := d.send(events)
 	trim := func(want int64, left ...rondo.Outgoing) {
 		d.t.Helper()
-		if n := must(d.LogTrim(d.ctx, epoch.Add(time.Minute)))(d.t); n != want {
+		if n := must(d.LogTrim(d.ctx(), epoch.Add(time.Minute)))(d.t); n != want {
 			d.t.Fatalf("%d entries were trimmed, want %d", n, want)
 		}
 		same(d.t, "the log", d.logged("a", "b"), left)
@@ -224,7 +224,7 @@ func testTrim(d *db) {
 	d.join("two", "a")
 	trim(0, all...)
 	ack := func(group, stream string, cursor int64, acked ...int64) {
-		must(0, d.LogAck(d.ctx, []store.GroupState{{Group: group, Stream: stream, Cursor: cursor, Acked: acked, Fence: 1}}))(d.t)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{{Group: group, Stream: stream, Cursor: cursor, Acked: acked, Fence: 1}}))(d.t)
 	}
 	ack("one", "a", 5)
 	trim(0, all...)

@@ -27,12 +27,12 @@ func (d *db) send(events []rondo.Outgoing) []rondo.Outgoing {
 
 func (d *db) claim(now time.Time, limit int) []rondo.Outgoing {
 	d.t.Helper()
-	return must(d.ClaimUnsent(d.ctx, now, now, time.Minute, limit))(d.t)
+	return must(d.ClaimUnsent(d.ctx(), now, now, time.Minute, limit))(d.t)
 }
 
 func (d *db) wantBacklog(count int, oldest time.Time) {
 	d.t.Helper()
-	got, since, err := d.Backlog(d.ctx)
+	got, since, err := d.Backlog(d.ctx())
 	if err != nil || got != count || !since.Equal(oldest) {
 		d.t.Fatalf("the backlog is %d since %v (%v), want %d since %v", got, since, err, count, oldest)
 	}
@@ -68,18 +68,18 @@ var outboxTests = []test{
 		events[2].CreatedAt = epoch.Add(-time.Second)
 		want := d.send(events)
 		now := epoch.Add(time.Hour)
-		same(d.t, "the old events", must(d.ClaimUnsent(d.ctx, now, epoch, time.Minute, 10))(d.t), []rondo.Outgoing{want[0], want[2]})
+		same(d.t, "the old events", must(d.ClaimUnsent(d.ctx(), now, epoch, time.Minute, 10))(d.t), []rondo.Outgoing{want[0], want[2]})
 		same(d.t, "the rest", d.claim(now, 10), want[1:2])
 	}},
 	{name: "sent events are gone, marked alone or with a commit", run: func(d *db) {
 		want := d.send(d.outgoing("workflow.started", 4))
 		d.wantBacklog(4, epoch)
-		must(0, d.MarkSent(d.ctx, []int64{want[0].Seq, want[2].Seq}))(d.t)
+		must(0, d.MarkSent(d.ctx(), []int64{want[0].Seq, want[2].Seq}))(d.t)
 		d.commit(&store.Write{Sent: []int64{want[3].Seq}})
 		d.wantBacklog(1, epoch)
 		same(d.t, "the unsent events", d.claim(epoch, 10), want[1:2])
-		must(0, d.MarkSent(d.ctx, []int64{want[0].Seq, want[1].Seq, want[1].Seq, 999}))(d.t)
-		must(0, d.MarkSent(d.ctx, nil))(d.t)
+		must(0, d.MarkSent(d.ctx(), []int64{want[0].Seq, want[1].Seq, want[1].Seq, 999}))(d.t)
+		must(0, d.MarkSent(d.ctx(), nil))(d.t)
 		d.wantBacklog(0, time.Time{})
 	}},
 	{name: "a commit that fails marks nothing as sent", run: func(d *db) {
@@ -90,7 +90,7 @@ var outboxTests = []test{
 	}},
 	{name: "numbers are not used again", run: func(d *db) {
 		first := d.send(d.outgoing("workflow.started", 1))
-		must(0, d.MarkSent(d.ctx, []int64{first[0].Seq}))(d.t)
+		must(0, d.MarkSent(d.ctx(), []int64{first[0].Seq}))(d.t)
 		if second := d.send(d.outgoing("workflow.started", 1)); second[0].Seq <= first[0].Seq {
 			d.t.Fatalf("number %d follows %d", second[0].Seq, first[0].Seq)
 		}
@@ -112,7 +112,7 @@ var outboxTests = []test{
 		errs := make([]error, relays)
 		together(relays, func(i int) {
 			for {
-				rows, err := []*db{d, second}[i%2].ClaimUnsent(d.ctx, epoch, epoch, time.Hour, 5)
+				rows, err := []*db{d, second}[i%2].ClaimUnsent(d.ctx(), epoch, epoch, time.Hour, 5)
 				if err != nil || len(rows) == 0 {
 					errs[i] = err
 					return
@@ -138,7 +138,7 @@ var outboxTests = []test{
 	}},
 	{name: "nothing goes to the log", run: func(d *db) {
 		d.send(d.outgoing("workflow.started", 2))
-		if head := must(d.LogHead(d.ctx))(d.t); head != 0 {
+		if head := must(d.LogHead(d.ctx()))(d.t); head != 0 {
 			d.t.Fatalf("the head of the log is %d, want 0", head)
 		}
 	}},

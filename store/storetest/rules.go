@@ -15,15 +15,15 @@ var ruleTests = []test{
 		twin := d.newEvent(key("c-2"), "ai_review.completed")
 		twin.EventID = event.EventID
 		d.refused(&store.Write{Events: []rondo.EventRecord{twin}})
-		same(d.t, "the ledger row", must(d.Event(d.ctx, "acme", event.EventID))(d.t), &event)
+		same(d.t, "the ledger row", must(d.Event(d.ctx(), "acme", event.EventID))(d.t), &event)
 	}},
 	{name: "two organisations may use the same event id", run: func(d *db) {
 		ours := d.newEvent(key("c-1"), "case.created")
 		theirs := d.newEvent(rondo.CaseKey{OrgID: "other", CaseID: "c-1"}, "case.created")
 		theirs.EventID = ours.EventID
 		d.commit(&store.Write{Events: []rondo.EventRecord{ours, theirs}})
-		same(d.t, "our row", must(d.Event(d.ctx, "acme", ours.EventID))(d.t), &ours)
-		same(d.t, "their row", must(d.Event(d.ctx, "other", ours.EventID))(d.t), &theirs)
+		same(d.t, "our row", must(d.Event(d.ctx(), "acme", ours.EventID))(d.t), &ours)
+		same(d.t, "their row", must(d.Event(d.ctx(), "other", ours.EventID))(d.t), &theirs)
 	}},
 	{name: "an attempt has one row", run: func(d *db) {
 		instance := d.start(key("c-1"))
@@ -67,7 +67,7 @@ var ruleTests = []test{
 		third := d.newInstance(key("c-1"))
 		d.commit(&store.Write{Instances: []store.InstanceWrite{change(second, cancel), {Instance: third}}})
 		same(d.t, "the newest instance", d.state(key("c-1")).Instance, third)
-		list := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme", CaseID: "c-1"}, store.Page{}))(d.t)
+		list := must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: "acme", CaseID: "c-1"}, store.Page{}))(d.t)
 		if len(list) != 3 {
 			d.t.Fatalf("the case has %d instances, want 3", len(list))
 		}

@@ -14,7 +14,7 @@ var systemTests = []test{
 		write, instance := d.fullWrite(key("c-1"))
 		d.commit(write)
 		for range 2 {
-			must(0, d.Migrate(d.ctx))(d.t)
+			must(0, d.Migrate(d.ctx()))(d.t)
 		}
 		d.wantWritten(write, instance)
 	}},
@@ -22,21 +22,21 @@ var systemTests = []test{
 		first := openEmpty(d.t, d.harness, Options{})
 		handles := []*db{first, first.again(), first.again()}
 		errs := make([]error, len(handles))
-		together(len(handles), func(i int) { errs[i] = handles[i].Migrate(d.ctx) })
+		together(len(handles), func(i int) { errs[i] = handles[i].Migrate(d.ctx()) })
 		if err := errors.Join(errs...); err != nil {
 			d.t.Fatalf("migrate: %v", err)
 		}
 		for _, handle := range handles {
-			must(0, handle.Check(d.ctx))(d.t)
+			must(0, handle.Check(d.ctx()))(d.t)
 		}
 		write, instance := first.fullWrite(key("c-1"))
 		first.commit(write)
 		handles[1].wantWritten(write, instance)
 	}},
-	{name: "a migrated database checks out", run: func(d *db) { must(0, d.Check(d.ctx))(d.t) }},
+	{name: "a migrated database checks out", run: func(d *db) { must(0, d.Check(d.ctx()))(d.t) }},
 	{name: "the first launch is stored once", run: func(d *db) {
-		first := must(d.Launched(d.ctx, epoch))(d.t)
-		later := must(d.again().Launched(d.ctx, epoch.Add(time.Hour)))(d.t)
+		first := must(d.Launched(d.ctx(), epoch))(d.t)
+		later := must(d.again().Launched(d.ctx(), epoch.Add(time.Hour)))(d.t)
 		same(d.t, "the launch", []time.Time{first, later}, []time.Time{epoch, epoch})
 	}},
 	{name: "replicas that launch at once agree on one time", run: func(d *db) {
@@ -45,7 +45,7 @@ var systemTests = []test{
 		times := make([]time.Time, replicas)
 		errs := make([]error, replicas)
 		together(replicas, func(i int) {
-			times[i], errs[i] = []*db{d, second}[i%2].Launched(d.ctx, epoch.Add(time.Duration(i)*time.Minute))
+			times[i], errs[i] = []*db{d, second}[i%2].Launched(d.ctx(), epoch.Add(time.Duration(i)*time.Minute))
 		})
 		if err := errors.Join(errs...); err != nil {
 			d.t.Fatalf("launch: %v", err)
@@ -55,16 +55,16 @@ var systemTests = []test{
 		}
 	}},
 	{name: "an empty store answers every question", run: func(d *db) {
-		if head := must(d.LogHead(d.ctx))(d.t); head != 0 {
+		if head := must(d.LogHead(d.ctx()))(d.t); head != 0 {
 			d.t.Fatalf("the head of an empty log is %d", head)
 		}
-		if due := must(d.ClaimDue(d.ctx, epoch, time.Minute, 10))(d.t); len(due) != 0 {
+		if due := must(d.ClaimDue(d.ctx(), epoch, time.Minute, 10))(d.t); len(due) != 0 {
 			d.t.Fatalf("due in an empty store: %v", due)
 		}
-		if rows := must(d.ClaimUnsent(d.ctx, epoch, epoch, time.Minute, 10))(d.t); len(rows) != 0 {
+		if rows := must(d.ClaimUnsent(d.ctx(), epoch, epoch, time.Minute, 10))(d.t); len(rows) != 0 {
 			d.t.Fatalf("unsent in an empty store: %v", rows)
 		}
-		if list := must(d.Instances(d.ctx, store.InstanceFilter{}, store.Page{Limit: 10}))(d.t); len(list) != 0 {
+		if list := must(d.Instances(d.ctx(), store.InstanceFilter{}, store.Page{Limit: 10}))(d.t); len(list) != 0 {
 			d.t.Fatalf("instances in an empty store: %v", list)
 		}
 	}},

@@ -11,16 +11,16 @@ var tenantTests = []test{
 		write.Outbox = nil
 		d.commit(write)
 		for _, org := range []string{"other", "ACME", "acme ", "acm", ""} {
-			_, err := d.Instance(d.ctx, org, instance.ID)
+			_, err := d.Instance(d.ctx(), org, instance.ID)
 			wantCode(d.t, err, rondo.CodeNotFound)
-			_, err = d.Event(d.ctx, org, write.Events[0].EventID)
+			_, err = d.Event(d.ctx(), org, write.Events[0].EventID)
 			wantCode(d.t, err, rondo.CodeNotFound)
-			same(d.t, "steps for a stranger", must(d.Steps(d.ctx, org, instance.ID))(d.t), []rondo.Step{})
-			same(d.t, "events for a stranger", must(d.Events(d.ctx, org, instance.ID, store.Page{}))(d.t), []rondo.EventRecord{})
-			same(d.t, "interventions for a stranger", must(d.Interventions(d.ctx, org, instance.ID))(d.t), []rondo.Intervention{})
+			same(d.t, "steps for a stranger", must(d.Steps(d.ctx(), org, instance.ID))(d.t), []rondo.Step{})
+			same(d.t, "events for a stranger", must(d.Events(d.ctx(), org, instance.ID, store.Page{}))(d.t), []rondo.EventRecord{})
+			same(d.t, "interventions for a stranger", must(d.Interventions(d.ctx(), org, instance.ID))(d.t), []rondo.Intervention{})
 			if org != "" {
-				same(d.t, "instances for a stranger", must(d.Instances(d.ctx, store.InstanceFilter{OrgID: org}, store.Page{}))(d.t), []*rondo.Instance{})
-				same(d.t, "dead letters for a stranger", must(d.DeadLetters(d.ctx, org, store.Page{}))(d.t), []rondo.DeadLetter{})
+				same(d.t, "instances for a stranger", must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: org}, store.Page{}))(d.t), []*rondo.Instance{})
+				same(d.t, "dead letters for a stranger", must(d.DeadLetters(d.ctx(), org, store.Page{}))(d.t), []rondo.DeadLetter{})
 			}
 			state := d.state(rondo.CaseKey{OrgID: org, CaseID: "c-1"})
 			if state.Instance != nil || len(state.Parked) != 0 {
@@ -33,15 +33,15 @@ var tenantTests = []test{
 		foreign := d.newEvent(rondo.CaseKey{OrgID: "other", CaseID: "c-1"}, "case.created")
 		foreign.InstanceID = instance.ID
 		d.commit(&store.Write{Events: []rondo.EventRecord{foreign}})
-		same(d.t, "our events", must(d.Events(d.ctx, "acme", instance.ID, store.Page{}))(d.t), []rondo.EventRecord{})
+		same(d.t, "our events", must(d.Events(d.ctx(), "acme", instance.ID, store.Page{}))(d.t), []rondo.EventRecord{})
 	}},
 	{name: "a definition of another organisation can be neither read nor changed", run: func(d *db) {
 		ours := d.create(d.newDefinition("acme", "derma"))
 		for _, org := range []string{"other", "ACME", ""} {
-			_, err := d.Definition(d.ctx, org, ours.ID)
+			_, err := d.Definition(d.ctx(), org, ours.ID)
 			wantCode(d.t, err, rondo.CodeNotFound)
-			same(d.t, "revisions for a stranger", must(d.Revisions(d.ctx, org, ours.ID))(d.t), []rondo.DefinitionRevision{})
-			_, err = d.ChangeDefinition(d.ctx, org, ours.ID, func(rondo.Definition) (store.DefinitionChange, error) {
+			same(d.t, "revisions for a stranger", must(d.Revisions(d.ctx(), org, ours.ID))(d.t), []rondo.DefinitionRevision{})
+			_, err = d.ChangeDefinition(d.ctx(), org, ours.ID, func(rondo.Definition) (store.DefinitionChange, error) {
 				d.t.Error("change was called with another organisation's definition")
 				return store.DefinitionChange{}, rondo.Invalid("not ours")
 			})
@@ -51,12 +51,12 @@ var tenantTests = []test{
 	{name: "a template is read by everyone and changed under no organisation", run: func(d *db) {
 		template := d.create(d.newTemplate("ai_only"))
 		for _, org := range []string{"acme", ""} {
-			same(d.t, "the template", must(d.Definition(d.ctx, org, template.ID))(d.t), template)
-			if revisions := must(d.Revisions(d.ctx, org, template.ID))(d.t); len(revisions) != 1 {
+			same(d.t, "the template", must(d.Definition(d.ctx(), org, template.ID))(d.t), template)
+			if revisions := must(d.Revisions(d.ctx(), org, template.ID))(d.t); len(revisions) != 1 {
 				d.t.Fatalf("the template has %d revisions, want 1", len(revisions))
 			}
 		}
-		_, err := d.ChangeDefinition(d.ctx, "acme", template.ID, func(rondo.Definition) (store.DefinitionChange, error) {
+		_, err := d.ChangeDefinition(d.ctx(), "acme", template.ID, func(rondo.Definition) (store.DefinitionChange, error) {
 			return store.DefinitionChange{}, rondo.Invalid("not ours")
 		})
 		wantCode(d.t, err, rondo.CodeNotFound)

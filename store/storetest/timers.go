@@ -17,7 +17,7 @@ var timerTests = []test{
 		d.startAt(rondo.CaseKey{OrgID: "other", CaseID: "second"}, epoch.Add(2*time.Minute))
 		d.startAt(key("later"), epoch.Add(3*time.Minute+time.Microsecond))
 		d.start(key("never"))
-		due := must(d.ClaimDue(d.ctx, epoch.Add(3*time.Minute), time.Minute, 10))(d.t)
+		due := must(d.ClaimDue(d.ctx(), epoch.Add(3*time.Minute), time.Minute, 10))(d.t)
 		same(d.t, "the due cases", due, []rondo.CaseKey{key("first"), {OrgID: "other", CaseID: "second"}, key("third")})
 	}},
 	{name: "no more are claimed than asked for", run: func(d *db) {
@@ -25,52 +25,52 @@ var timerTests = []test{
 			d.startAt(key(fmt.Sprint(i)), epoch.Add(time.Duration(i)*time.Second))
 		}
 		now := epoch.Add(time.Minute)
-		same(d.t, "the first claim", must(d.ClaimDue(d.ctx, now, time.Minute, 2))(d.t), []rondo.CaseKey{key("0"), key("1")})
-		same(d.t, "the second claim", must(d.ClaimDue(d.ctx, now, time.Minute, 10))(d.t), []rondo.CaseKey{key("2"), key("3"), key("4")})
-		same(d.t, "the third claim", must(d.ClaimDue(d.ctx, now, time.Minute, 10))(d.t), []rondo.CaseKey{})
+		same(d.t, "the first claim", must(d.ClaimDue(d.ctx(), now, time.Minute, 2))(d.t), []rondo.CaseKey{key("0"), key("1")})
+		same(d.t, "the second claim", must(d.ClaimDue(d.ctx(), now, time.Minute, 10))(d.t), []rondo.CaseKey{key("2"), key("3"), key("4")})
+		same(d.t, "the third claim", must(d.ClaimDue(d.ctx(), now, time.Minute, 10))(d.t), []rondo.CaseKey{})
 	}},
 	{name: "a claim that leads to nothing comes again when its lease ends", run: func(d *db) {
 		d.startAt(key("c-1"), epoch)
 		lease := 30 * time.Second
 		for round := range 3 {
 			now := epoch.Add(time.Duration(round) * lease)
-			same(d.t, "the due cases", must(d.ClaimDue(d.ctx, now, lease, 10))(d.t), []rondo.CaseKey{key("c-1")})
+			same(d.t, "the due cases", must(d.ClaimDue(d.ctx(), now, lease, 10))(d.t), []rondo.CaseKey{key("c-1")})
 			same(d.t, "the due cases before the lease ends",
-				must(d.again().ClaimDue(d.ctx, now.Add(lease-time.Microsecond), lease, 10))(d.t), []rondo.CaseKey{})
+				must(d.again().ClaimDue(d.ctx(), now.Add(lease-time.Microsecond), lease, 10))(d.t), []rondo.CaseKey{})
 		}
 	}},
 	{name: "a claim changes the wake-up and nothing else", run: func(d *db) {
 		want := *d.startAt(key("c-1"), epoch)
-		must(d.ClaimDue(d.ctx, epoch, time.Minute, 10))(d.t)
+		must(d.ClaimDue(d.ctx(), epoch, time.Minute, 10))(d.t)
 		want.WakeAt = epoch.Add(time.Minute)
 		same(d.t, "the claimed instance", d.state(key("c-1")).Instance, &want)
 	}},
 	{name: "an update decided before a claim still commits", run: func(d *db) {
 		instance := d.startAt(key("c-1"), epoch)
-		must(d.ClaimDue(d.ctx, epoch, time.Minute, 10))(d.t)
+		must(d.ClaimDue(d.ctx(), epoch, time.Minute, 10))(d.t)
 		next := change(instance, func(i *rondo.Instance) { i.WakeAt = epoch.Add(time.Hour) })
 		d.commit(&store.Write{Instances: []store.InstanceWrite{next}})
 		same(d.t, "the instance", d.state(key("c-1")).Instance, next.Instance)
-		same(d.t, "the due cases after the lease", must(d.ClaimDue(d.ctx, epoch.Add(30*time.Minute), time.Minute, 10))(d.t), []rondo.CaseKey{})
+		same(d.t, "the due cases after the lease", must(d.ClaimDue(d.ctx(), epoch.Add(30*time.Minute), time.Minute, 10))(d.t), []rondo.CaseKey{})
 	}},
 	{name: "a case whose wake-up is taken away is not due", run: func(d *db) {
 		instance := d.startAt(key("c-1"), epoch)
 		d.commit(&store.Write{Instances: []store.InstanceWrite{change(instance, func(i *rondo.Instance) { i.WakeAt = time.Time{} })}})
-		same(d.t, "the due cases", must(d.ClaimDue(d.ctx, epoch.AddDate(10, 0, 0), time.Minute, 10))(d.t), []rondo.CaseKey{})
-		if next := must(d.NextWake(d.ctx))(d.t); !next.IsZero() {
+		same(d.t, "the due cases", must(d.ClaimDue(d.ctx(), epoch.AddDate(10, 0, 0), time.Minute, 10))(d.t), []rondo.CaseKey{})
+		if next := must(d.NextWake(d.ctx()))(d.t); !next.IsZero() {
 			d.t.Fatalf("the next wake-up is %v, want none", next)
 		}
 	}},
 	{name: "the next wake-up is the earliest, claims included", run: func(d *db) {
-		if next := must(d.NextWake(d.ctx))(d.t); !next.IsZero() {
+		if next := must(d.NextWake(d.ctx()))(d.t); !next.IsZero() {
 			d.t.Fatalf("an empty store wakes at %v", next)
 		}
 		d.startAt(key("later"), epoch.Add(time.Hour))
 		d.startAt(key("sooner"), epoch.Add(time.Minute))
 		d.start(key("never"))
-		same(d.t, "the next wake-up", must(d.NextWake(d.ctx))(d.t), epoch.Add(time.Minute))
-		must(d.ClaimDue(d.ctx, epoch.Add(time.Minute), 10*time.Minute, 10))(d.t)
-		same(d.t, "the next wake-up after a claim", must(d.NextWake(d.ctx))(d.t), epoch.Add(11*time.Minute))
+		same(d.t, "the next wake-up", must(d.NextWake(d.ctx()))(d.t), epoch.Add(time.Minute))
+		must(d.ClaimDue(d.ctx(), epoch.Add(time.Minute), 10*time.Minute, 10))(d.t)
+		same(d.t, "the next wake-up after a claim", must(d.NextWake(d.ctx()))(d.t), epoch.Add(11*time.Minute))
 	}},
 	{name: "pollers never get the same case and together get all", run: func(d *db) {
 		const cases, pollers = 60, 4
@@ -87,7 +87,7 @@ var timerTests = []test{
 		errs := make([]error, pollers)
 		together(pollers, func(i int) {
 			for {
-				due, err := []*db{d, second}[i%2].ClaimDue(d.ctx, epoch.Add(time.Minute), time.Hour, 5)
+				due, err := []*db{d, second}[i%2].ClaimDue(d.ctx(), epoch.Add(time.Minute), time.Hour, 5)
 				if err != nil || len(due) == 0 {
 					errs[i] = err
 					return

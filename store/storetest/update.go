@@ -24,7 +24,7 @@ var updateTests = []test{
 		second.wantWritten(write, instance)
 	}},
 	{name: "a nil write writes nothing", run: func(d *db) {
-		committed, err := d.Update(d.ctx, store.Load{Cases: []rondo.CaseKey{key("c-1")}},
+		committed, err := d.Update(d.ctx(), store.Load{Cases: []rondo.CaseKey{key("c-1")}},
 			func(*store.Loaded) (*store.Write, error) { return nil, nil })
 		if err != nil || len(committed.Seqs) != 0 {
 			d.t.Fatalf("got %v, %v; want nothing", committed, err)
@@ -38,14 +38,14 @@ var updateTests = []test{
 	{name: "an error from decide comes back and writes nothing", run: func(d *db) {
 		write, instance := d.fullWrite(key("c-1"))
 		broken := errors.New("decide is broken")
-		_, err := d.Update(d.ctx, loadFor(write), func(*store.Loaded) (*store.Write, error) { return write, broken })
+		_, err := d.Update(d.ctx(), loadFor(write), func(*store.Loaded) (*store.Write, error) { return write, broken })
 		if !errors.Is(err, broken) {
 			d.t.Fatalf("error is %v, want the one that decide returned", err)
 		}
 		d.wantNothing(write, instance)
 	}},
 	{name: "an error from decide keeps its code", run: func(d *db) {
-		_, err := d.Update(d.ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
+		_, err := d.Update(d.ctx(), store.Load{}, func(*store.Loaded) (*store.Write, error) {
 			return nil, rondo.WrongState("it is halted")
 		})
 		wantCode(d.t, err, rondo.CodeWrongState)
@@ -53,7 +53,7 @@ var updateTests = []test{
 	{name: "a write that breaks a rule writes nothing else either", run: testFailingWrite},
 	{name: "an update under a cancelled context fails and writes nothing", run: func(d *db) {
 		write, instance := d.fullWrite(key("c-1"))
-		ctx, cancel := context.WithCancel(d.ctx)
+		ctx, cancel := context.WithCancel(d.ctx())
 		cancel()
 		if _, err := d.Update(ctx, loadFor(write), func(*store.Loaded) (*store.Write, error) { return write, nil }); err == nil {
 			d.t.Fatal("it succeeded; want the context's error")
@@ -108,13 +108,13 @@ func (d *db) fullWrite(key rondo.CaseKey) (*store.Write, *rondo.Instance) {
 func (d *db) wantWritten(write *store.Write, instance *rondo.Instance) {
 	d.t.Helper()
 	org, t := instance.OrgID, d.t
-	same(t, "the instance", must(d.Instance(d.ctx, org, instance.ID))(t), instance)
-	same(t, "the steps", must(d.Steps(d.ctx, org, instance.ID))(t), write.Steps)
-	same(t, "the events", must(d.Events(d.ctx, org, instance.ID, store.Page{}))(t), write.Events)
-	sameBytes(t, "the envelope", must(d.Event(d.ctx, org, write.Events[0].EventID))(t).Envelope, write.Events[0].Envelope)
-	same(t, "the interventions", must(d.Interventions(d.ctx, org, instance.ID))(t), write.Interventions)
-	same(t, "the dead letters", must(d.DeadLetters(d.ctx, org, store.Page{}))(t), write.DeadLetters)
-	count, oldest, err := d.Backlog(d.ctx)
+	same(t, "the instance", must(d.Instance(d.ctx(), org, instance.ID))(t), instance)
+	same(t, "the steps", must(d.Steps(d.ctx(), org, instance.ID))(t), write.Steps)
+	same(t, "the events", must(d.Events(d.ctx(), org, instance.ID, store.Page{}))(t), write.Events)
+	sameBytes(t, "the envelope", must(d.Event(d.ctx(), org, write.Events[0].EventID))(t).Envelope, write.Events[0].Envelope)
+	same(t, "the interventions", must(d.Interventions(d.ctx(), org, instance.ID))(t), write.Interventions)
+	same(t, "the dead letters", must(d.DeadLetters(d.ctx(), org, store.Page{}))(t), write.DeadLetters)
+	count, oldest, err := d.Backlog(d.ctx())
 	if err != nil || count != len(write.Outbox) || !oldest.Equal(epoch) {
 		t.Fatalf("the backlog is %d since %v (%v), want %d since %v", count, oldest, err, len(write.Outbox), epoch)
 	}
@@ -123,20 +123,20 @@ func (d *db) wantWritten(write *store.Write, instance *rondo.Instance) {
 func (d *db) wantNothing(write *store.Write, instance *rondo.Instance) {
 	d.t.Helper()
 	org, t := instance.OrgID, d.t
-	_, err := d.Instance(d.ctx, org, instance.ID)
+	_, err := d.Instance(d.ctx(), org, instance.ID)
 	wantCode(t, err, rondo.CodeNotFound)
 	if state := d.state(instance.Key()); state.Instance != nil || len(state.Parked) != 0 {
 		t.Fatalf("the case has state: %+v", state)
 	}
-	_, err = d.Event(d.ctx, org, write.Events[0].EventID)
+	_, err = d.Event(d.ctx(), org, write.Events[0].EventID)
 	wantCode(t, err, rondo.CodeNotFound)
-	same(t, "steps of nothing", must(d.Steps(d.ctx, org, instance.ID))(t), []rondo.Step{})
-	same(t, "interventions of nothing", must(d.Interventions(d.ctx, org, instance.ID))(t), []rondo.Intervention{})
-	same(t, "dead letters of nothing", must(d.DeadLetters(d.ctx, org, store.Page{}))(t), []rondo.DeadLetter{})
-	if next := must(d.NextWake(d.ctx))(t); !next.IsZero() {
+	same(t, "steps of nothing", must(d.Steps(d.ctx(), org, instance.ID))(t), []rondo.Step{})
+	same(t, "interventions of nothing", must(d.Interventions(d.ctx(), org, instance.ID))(t), []rondo.Intervention{})
+	same(t, "dead letters of nothing", must(d.DeadLetters(d.ctx(), org, store.Page{}))(t), []rondo.DeadLetter{})
+	if next := must(d.NextWake(d.ctx()))(t); !next.IsZero() {
 		t.Fatalf("something wakes at %v", next)
 	}
-	if count, _, err := d.Backlog(d.ctx); err != nil || count != 0 {
+	if count, _, err := d.Backlog(d.ctx()); err != nil || count != 0 {
 		t.Fatalf("the backlog is %d (%v), want 0", count, err)
 	}
 }
@@ -179,7 +179,7 @@ func testFailingWrite(d *db) {
 		}
 		d.wantNothing(write, instance)
 		same(d.t, "the old instance after "+breach.name, d.state(key("old")).Instance, old)
-		same(d.t, "the old steps after "+breach.name, must(d.Steps(d.ctx, "acme", old.ID))(d.t), []rondo.Step{oldStep})
+		same(d.t, "the old steps after "+breach.name, must(d.Steps(d.ctx(), "acme", old.ID))(d.t), []rondo.Step{oldStep})
 	}
 }
 
@@ -203,18 +203,18 @@ func testAliasing(d *db) {
 	}
 	check := func(after string) {
 		d.t.Helper()
-		same(d.t, "the instance after changing "+after, must(d.Instance(d.ctx, "acme", want.ID))(d.t), &want)
+		same(d.t, "the instance after changing "+after, must(d.Instance(d.ctx(), "acme", want.ID))(d.t), &want)
 	}
 	vandalise(written)
 	check("what was written")
 	vandalise(d.state(key("c-1")).Instance)
 	check("what was loaded")
-	vandalise(must(d.Instance(d.ctx, "acme", want.ID))(d.t))
+	vandalise(must(d.Instance(d.ctx(), "acme", want.ID))(d.t))
 	check("what was read")
-	vandalise(must(d.Instances(d.ctx, store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t)[0])
+	vandalise(must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: "acme"}, store.Page{}))(d.t)[0])
 	check("what was listed")
 
-	next := *must(d.Instance(d.ctx, "acme", want.ID))(d.t)
+	next := *must(d.Instance(d.ctx(), "acme", want.ID))(d.t)
 	next.Version++
 	d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: &next, Previous: want.Version}}})
 	want.Version++

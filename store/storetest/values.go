@@ -32,7 +32,7 @@ var valueTests = []test{
 		for _, w := range write.Instances {
 			at := w.Instance.Key()
 			same(d.t, fmt.Sprintf("the loaded case %q", at), loaded.Cases[at].Instance, w.Instance)
-			list := must(d.Instances(d.ctx, store.InstanceFilter{OrgID: at.OrgID, CaseID: at.CaseID}, store.Page{}))(d.t)
+			list := must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: at.OrgID, CaseID: at.CaseID}, store.Page{}))(d.t)
 			same(d.t, fmt.Sprintf("the listed case %q", at), list, []*rondo.Instance{w.Instance})
 		}
 	}},
@@ -43,8 +43,8 @@ var valueTests = []test{
 			step := d.newStep(instance, odd, 1, i+1)
 			step.CorrelationID, step.Kind, step.Outcome = odd, odd, odd
 			write.Steps = append(write.Steps, step)
-			must(0, d.PutReasonCode(d.ctx, d.newReason("acme", "halt", odd, odd)))(d.t)
-			if version := must(d.PutStepKind(d.ctx, newKind("acme", odd, "active")))(d.t).Version; version != 1 {
+			must(0, d.PutReasonCode(d.ctx(), d.newReason("acme", "halt", odd, odd)))(d.t)
+			if version := must(d.PutStepKind(d.ctx(), newKind("acme", odd, "active")))(d.t).Version; version != 1 {
 				d.t.Fatalf("kind %q has version %d, want 1", odd, version)
 			}
 			if version := d.create(d.newDefinition("acme", odd)).Version; version != 1 {
@@ -52,11 +52,11 @@ var valueTests = []test{
 			}
 		}
 		d.commit(write)
-		same(d.t, "the steps", must(d.Steps(d.ctx, "acme", instance.ID))(d.t), write.Steps)
-		if codes := must(d.ReasonCodes(d.ctx, "acme"))(d.t); len(codes) != len(oddStrings) {
+		same(d.t, "the steps", must(d.Steps(d.ctx(), "acme", instance.ID))(d.t), write.Steps)
+		if codes := must(d.ReasonCodes(d.ctx(), "acme"))(d.t); len(codes) != len(oddStrings) {
 			d.t.Fatalf("%d reason codes are stored, want %d", len(codes), len(oddStrings))
 		}
-		for i, kinds := 1, must(d.StepKinds(d.ctx, "acme"))(d.t); i < len(kinds); i++ {
+		for i, kinds := 1, must(d.StepKinds(d.ctx(), "acme"))(d.t); i < len(kinds); i++ {
 			if kinds[i-1].Name >= kinds[i].Name {
 				d.t.Fatalf("kind %q is listed before %q: names sort bytewise", kinds[i-1].Name, kinds[i].Name)
 			}
@@ -89,8 +89,8 @@ var valueTests = []test{
 			Interventions: []rondo.Intervention{intervention},
 		})
 		same(d.t, "the instance", d.state(key("c-1")).Instance, instance)
-		same(d.t, "the event", must(d.Event(d.ctx, "acme", event.EventID))(d.t), &event)
-		same(d.t, "the interventions", must(d.Interventions(d.ctx, "acme", instance.ID))(d.t), []rondo.Intervention{intervention})
+		same(d.t, "the event", must(d.Event(d.ctx(), "acme", event.EventID))(d.t), &event)
+		same(d.t, "the interventions", must(d.Interventions(d.ctx(), "acme", instance.ID))(d.t), []rondo.Intervention{intervention})
 	}},
 	{name: "empty strings are values", run: func(d *db) {
 		at := rondo.CaseKey{OrgID: "acme", CaseID: ""}
@@ -100,7 +100,7 @@ var valueTests = []test{
 		d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: instance}}, Events: []rondo.EventRecord{event}})
 		d.refused(&store.Write{Instances: []store.InstanceWrite{{Instance: d.newInstance(at)}}})
 		same(d.t, "the instance", d.state(at).Instance, instance)
-		same(d.t, "the event", must(d.Event(d.ctx, "acme", event.EventID))(d.t), &event)
+		same(d.t, "the event", must(d.Event(d.ctx(), "acme", event.EventID))(d.t), &event)
 	}},
 	{name: "a product that is not named has one active definition too", run: func(d *db) {
 		first := d.published("acme", "", "hash-1")
@@ -128,10 +128,10 @@ func testTimes(d *db) {
 		event := d.newEvent(instance.Key(), "case.created")
 		event.ReceivedAt = moment
 		d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: instance}}, Events: []rondo.EventRecord{event}})
-		got := must(d.Instance(d.ctx, "acme", instance.ID))(d.t)
+		got := must(d.Instance(d.ctx(), "acme", instance.ID))(d.t)
 		for name, back := range map[string]time.Time{
 			"started_at": got.StartedAt, "deadline_at": got.DeadlineAt, "completed_at": got.CompletedAt, "wake_at": got.WakeAt,
-			"received_at": must(d.Event(d.ctx, "acme", event.EventID))(d.t).ReceivedAt,
+			"received_at": must(d.Event(d.ctx(), "acme", event.EventID))(d.t).ReceivedAt,
 		} {
 			if back.Location() != time.UTC || back.Sub(moment).Abs() >= time.Microsecond || back.IsZero() != moment.IsZero() ||
 				back.Nanosecond()%1000 != 0 {
@@ -167,10 +167,10 @@ func testJSON(d *db) {
 			Outbox: []rondo.Outgoing{out}, Interventions: []rondo.Intervention{intervention},
 		})
 		same(d.t, "the loaded instance", d.state(instance.Key()).Instance, instance)
-		same(d.t, "the instance", must(d.Instance(d.ctx, "acme", instance.ID))(d.t), instance)
-		same(d.t, "the steps", must(d.Steps(d.ctx, "acme", instance.ID))(d.t), []rondo.Step{step})
-		same(d.t, "the interventions", must(d.Interventions(d.ctx, "acme", instance.ID))(d.t), []rondo.Intervention{intervention})
-		sameBytes(d.t, "the envelope", must(d.Event(d.ctx, "acme", event.EventID))(d.t).Envelope, raw)
+		same(d.t, "the instance", must(d.Instance(d.ctx(), "acme", instance.ID))(d.t), instance)
+		same(d.t, "the steps", must(d.Steps(d.ctx(), "acme", instance.ID))(d.t), []rondo.Step{step})
+		same(d.t, "the interventions", must(d.Interventions(d.ctx(), "acme", instance.ID))(d.t), []rondo.Intervention{intervention})
+		sameBytes(d.t, "the envelope", must(d.Event(d.ctx(), "acme", event.EventID))(d.t).Envelope, raw)
 		claimed := d.claim(epoch, 10)
 		if len(claimed) != 1 || claimed[0].Seq != committed.Seqs[0] {
 			d.t.Fatalf("claimed %d events, want the one just sent", len(claimed))
@@ -185,6 +185,6 @@ func testJSON(d *db) {
 		d.edit(draft, "published", func(c *store.DefinitionChange) {
 			c.Definition.Status, c.Definition.SnapshotHash, c.Snapshot = rondo.DefinitionActive, hash, raw
 		})
-		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx, hash))(d.t), raw)
+		sameBytes(d.t, "the snapshot", must(d.Snapshot(d.ctx(), hash))(d.t), raw)
 	}
 }
