@@ -33,6 +33,9 @@ type reasonBody struct {
 	Reason string `json:"reason,omitempty" maxLength:"4096"`
 }
 
+// emptyBody documents a body without members.
+type emptyBody struct{}
+
 type definitionOut struct {
 	Status   int
 	ETag     string `header:"ETag"`
@@ -54,7 +57,7 @@ func (a *API) registerDefinitions(r *registrar) {
 	handle(r, "get-definition", nil, func(ctx context.Context, c *call) (*definitionOut, error) {
 		return oneDefinition(a.cfg.Definitions.Definition(ctx, c.principal, c.id))
 	})
-	handle(r, "validate-definition", struct{}{}, a.validateDefinition)
+	handle(r, "validate-definition", emptyBody{}, a.validateDefinition)
 	handle(r, "publish-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.PublishDefinition))
 	handle(r, "archive-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.ArchiveDefinition))
 	handle(r, "list-templates", nil, a.listTemplates)

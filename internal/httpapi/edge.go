@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -48,10 +49,12 @@ func (a *API) edge(next http.Handler) http.Handler {
 		rec := &recorder{ResponseWriter: w}
 		setHeaders(rec.Header(), x)
 		defer func() {
-			if cause := recover(); cause != nil {
-				a.recovered(rec, x, cause)
-			}
+			cause := recover()
+			whole := cause == nil || a.recovered(rec, x, cause)
 			a.account(r, rec, x, a.cfg.Now().Sub(started))
+			if !whole {
+				panic(http.ErrAbortHandler)
+			}
 		}()
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		if r.URL.Path != cleanPath(r.URL.Path) {
@@ -70,18 +73,18 @@ func cleanPath(p string) string {
 	return path.Clean(p)
 }
 
-// recovered answers a crash. An answer that has begun cannot be mended: the
-// connection is cut so that the client does not take it for whole.
-func (a *API) recovered(rec *recorder, x *exchange, cause any) {
-	if cause == http.ErrAbortHandler {
-		panic(cause)
-	}
-	x.failure = fmt.Errorf("panic: %v", cause)
-	if rec.status != 0 {
-		a.cfg.Log.Error("answer broken off", slog.String("request_id", x.requestID), slog.Any("error", x.failure))
-		panic(http.ErrAbortHandler)
+// recovered answers a crash and reports whether it could. An answer that has
+// begun cannot be mended: the connection must be cut so that the client does
+// not take it for whole.
+func (a *API) recovered(rec *recorder, x *exchange, cause any) bool {
+	// Whatever was thrown, even an error with a code of its own, is a defect.
+	x.failure = &rondo.Error{Code: rondo.CodeInternal, Op: "panic", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
+	if rec.status != 0 || cause == http.ErrAbortHandler {
+		rec.status = http.StatusInternalServerError
+		return false
 	}
 	problemOf(x.failure, "", x.requestID).write(rec)
+	return true
 }
 
 // account writes the access line and counts the answer. Neither holds anything

@@ -1,12 +1,17 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
@@ -44,18 +49,22 @@ func TestGoodRequestsAreAnswered(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"health":    {nil, "GET", "/health", "", 200, `{"status":"ok","version":"test"}`},
-		"ready":     {func(f *fake) { f.components = []rondo.Component{{Name: "database"}, {Name: "bus", Lag: 4}} }, "GET", "/health/ready", "", 200, `{"status":"ok","components":{"database":{"status":"ok","lag":0},"bus":{"status":"ok","lag":4}}}`},
-		"not ready": {func(f *fake) { f.components = []rondo.Component{{Name: "database", Err: rondo.Invalid("secret-host:5432 refused")}} }, "GET", "/health/ready", "", 503, `{"status":"unavailable","components":{"database":{"status":"unavailable","lag":0}}}`},
+		"health": {nil, "GET", "/health", "", 200, `{"status":"ok","version":"test"}`},
+		"ready":  {func(f *fake) { f.components = []rondo.Component{{Name: "database"}, {Name: "bus", Lag: 4}} }, "GET", "/health/ready", "", 200, `{"status":"ok","components":{"database":{"status":"ok","lag":0},"bus":{"status":"ok","lag":4}}}`},
+		"not ready": {func(f *fake) {
+			f.components = []rondo.Component{{Name: "database", Err: rondo.Invalid("secret-host:5432 refused")}}
+		}, "GET", "/health/ready", "", 503, `{"status":"unavailable","components":{"database":{"status":"unavailable","lag":0}}}`},
 
-		"create a definition":         {nil, "POST", "/workflow-definitions", `{"definition":{"name":"flow"}}`, 201, definitionJSON},
-		"list definitions":            {nil, "GET", "/workflow-definitions", "", 200, `{"items":[` + definitionJSON + `],"next_cursor":null}`},
-		"read a definition":           {nil, "GET", definitionPath, "", 200, definitionJSON},
-		"publish without a body":      {nil, "POST", definitionPath + "/publish", "", 200, definitionJSON},
-		"publish with a reason":       {nil, "POST", definitionPath + "/publish", `{"reason":"ready"}`, 200, definitionJSON},
-		"archive":                     {nil, "POST", definitionPath + "/archive", `{"reason":null}`, 200, definitionJSON},
-		"validate a good definition":  {func(f *fake) { f.report.Valid = true }, "POST", definitionPath + "/validate", "", 200, `{"valid":true,"errors":[],"warnings":[]}`},
-		"validate a bad definition":   {func(f *fake) { f.report.Errors = []rondo.FieldError{{Code: "cycle", Pointer: "/steps/a", Message: "break the cycle"}} }, "POST", definitionPath + "/validate", "{}", 200, `{"valid":false,"errors":[{"code":"cycle","pointer":"/steps/a","message":"break the cycle"}],"warnings":[]}`},
+		"create a definition":        {nil, "POST", "/workflow-definitions", `{"definition":{"name":"flow"}}`, 201, definitionJSON},
+		"list definitions":           {nil, "GET", "/workflow-definitions", "", 200, `{"items":[` + definitionJSON + `],"next_cursor":null}`},
+		"read a definition":          {nil, "GET", definitionPath, "", 200, definitionJSON},
+		"publish without a body":     {nil, "POST", definitionPath + "/publish", "", 200, definitionJSON},
+		"publish with a reason":      {nil, "POST", definitionPath + "/publish", `{"reason":"ready"}`, 200, definitionJSON},
+		"archive":                    {nil, "POST", definitionPath + "/archive", `{"reason":null}`, 200, definitionJSON},
+		"validate a good definition": {func(f *fake) { f.report.Valid = true }, "POST", definitionPath + "/validate", "", 200, `{"valid":true,"errors":[],"warnings":[]}`},
+		"validate a bad definition": {func(f *fake) {
+			f.report.Errors = []rondo.FieldError{{Code: "cycle", Pointer: "/steps/a", Message: "break the cycle"}}
+		}, "POST", definitionPath + "/validate", "{}", 200, `{"valid":false,"errors":[{"code":"cycle","pointer":"/steps/a","message":"break the cycle"}],"warnings":[]}`},
 		"list templates":              {nil, "GET", "/workflow-templates", "", 200, `{"items":[` + templateJSON + `],"next_cursor":null}`},
 		"read a template":             {nil, "GET", templatePath, "", 200, templateJSON},
 		"list instances, none":        {nil, "GET", "/workflow-instances", "", 200, `{"items":[],"next_cursor":null}`},
@@ -91,6 +100,7 @@ func TestGoodRequestsAreAnswered(t *testing.T) {
 			if diff := cmp.Diff(asAny(t, test.want), asAny(t, rec.Body.String())); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
+			checkDocumented(t, b.OpenAPI(), test.method, test.path, rec)
 		})
 	}
 }
@@ -179,6 +189,40 @@ func TestPagesFollowEachOther(t *testing.T) {
 	// A cursor belongs to its list.
 	if rec = b.do("GET", "/workflow-definitions?cursor="+got.Next, ""); rec.Code != http.StatusBadRequest {
 		t.Errorf("another list took the cursor: %d", rec.Code)
+	}
+}
+
+// checkDocumented holds an answer against the schema that the OpenAPI document
+// gives for it.
+func checkDocumented(t *testing.T, openapi []byte, method, target string, rec *httptest.ResponseRecorder) {
+	t.Helper()
+	path, _, _ := strings.Cut(target, "?")
+	for _, id := range []rondo.ID{instanceID, definitionID, templateID} {
+		path = strings.Replace(path, id.String(), "{id}", 1)
+	}
+	kind, _, _ := strings.Cut(rec.Header().Get("Content-Type"), ";")
+	escape := strings.NewReplacer("~", "~0", "/", "~1")
+	pointer := fmt.Sprintf("openapi.json#/paths/%s/%s/responses/%d/content/%s/schema", escape.Replace(path), strings.ToLower(method), rec.Code, escape.Replace(kind))
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := compiler.AddResource("openapi.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile(pointer)
+	if err != nil {
+		t.Fatalf("%s %s %d is not documented: %v", method, path, rec.Code, err)
+	}
+	answer, err := jsonschema.UnmarshalJSON(bytes.NewReader(rec.Body.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(answer); err != nil {
+		t.Errorf("the answer is not as documented: %v", err)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 type (
-	instanceOut  struct{ Body instance }
+	instanceOut  struct{ Body Instance }
 	detailOut    struct{ Body instanceDetail }
-	instancesOut struct{ Body page[instance] }
+	instancesOut struct{ Body page[Instance] }
 	stepsOut     struct{ Body page[step] }
 	ledgerOut    struct{ Body page[ledgerEvent] }
 )
@@ -65,7 +65,7 @@ func (a *API) getInstance(ctx context.Context, c *call) (*detailOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &detailOut{Body: instanceDetail{instance: viewInstance(i)}}
+	out := &detailOut{Body: instanceDetail{Instance: viewInstance(i)}}
 	if snapshots, ok := a.cfg.Cases.(Snapshots); ok {
 		raw, err := snapshots.Snapshot(ctx, c.principal, i)
 		if err != nil {

@@ -4,8 +4,9 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// instance is a workflow_instance on the wire.
-type instance struct {
+// Instance is a workflow_instance on the wire. It is exported only so that the
+// OpenAPI document can see through the embedding below.
+type Instance struct {
 	ID               string             `json:"id" format:"uuid"`
 	CaseID           string             `json:"case_id"`
 	OrgID            string             `json:"org_id"`
@@ -32,7 +33,7 @@ type instance struct {
 
 // instanceDetail is one instance with the definition that drives it.
 type instanceDetail struct {
-	instance
+	Instance
 	Snapshot anyJSON `json:"definition_snapshot" doc:"The frozen definition with the contracts of the kinds it uses"`
 }
 
@@ -45,8 +46,8 @@ type currentStep struct {
 	TimeoutAt maybeInstant `json:"timeout_at"`
 }
 
-func viewInstance(i *rondo.Instance) instance {
-	out := instance{
+func viewInstance(i *rondo.Instance) Instance {
+	out := Instance{
 		ID: i.ID.String(), CaseID: i.CaseID, OrgID: i.OrgID, ProductID: i.ProductID,
 		DefinitionID: i.DefinitionID.String(), SnapshotHash: i.SnapshotHash,
 		Mode: string(i.Mode), Status: string(i.Status),

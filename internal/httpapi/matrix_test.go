@@ -1,0 +1,190 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/auth"
+	"github.com/rondo-engine/rondo/internal/auth/authtest"
+	"github.com/rondo-engine/rondo/internal/httpapi"
+)
+
+// tokenBench is an API that checks real tokens of a real issuer.
+func tokenBench(t *testing.T) (*bench, *authtest.Issuer) {
+	t.Helper()
+	is := authtest.NewIssuer(t)
+	verifier, err := auth.New(is.Config("acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newBench(t, func(c *httpapi.Config) { c.Auth = verifier }), is
+}
+
+// requestFor is a request that the route accepts, but for the caller.
+func requestFor(route httpapi.Route) *http.Request {
+	which := instanceID
+	switch route.Noun {
+	case "workflow definition":
+		which = definitionID
+	case "workflow template":
+		which = templateID
+	}
+	target := strings.NewReplacer("{id}", which.String(), "{asset}", "docs.js").Replace(route.Path)
+	r := httptest.NewRequest(route.Method, target, strings.NewReader(bodyFor(route)))
+	if bodyFor(route) != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	return r
+}
+
+func TestEveryRouteTakesExactlyItsScopes(t *testing.T) {
+	t.Parallel()
+	b, is := tokenBench(t)
+	callers := map[string][]string{
+		"no scope":             nil,
+		"a scope that extends": {rondo.ScopeRead + "s", rondo.ScopeAdmin + ".x", "orchestrator:"},
+		"a scope in upper case": {
+			strings.ToUpper(rondo.ScopeRead), strings.ToUpper(rondo.ScopeAdmin), strings.ToUpper(rondo.ScopeEvents),
+		},
+		"a wildcard": {"orchestrator:*", "*"},
+	}
+	for _, scope := range auth.AllScopes() {
+		callers[scope] = []string{scope}
+	}
+	for _, route := range b.Routes() {
+		for name, scopes := range callers {
+			t.Run(route.ID+"/"+name, func(t *testing.T) {
+				r := requestFor(route)
+				r.Header.Set("Authorization", "Bearer "+is.Token("acme", "ann", scopes))
+				rec := httptest.NewRecorder()
+				b.ServeHTTP(rec, r)
+				allowed := route.Public() || slices.Contains(scopes, rondo.ScopeAdmin) ||
+					slices.ContainsFunc(route.Scopes, func(s string) bool { return slices.Contains(scopes, s) })
+				if allowed && rec.Code >= 400 {
+					t.Errorf("refused with %d: %s", rec.Code, rec.Body)
+				}
+				if !allowed {
+					if p := problemIn(t, rec); rec.Code != http.StatusForbidden || p.Code != "forbidden" {
+						t.Errorf("got %d %s, want 403 forbidden", rec.Code, p.Code)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestScopesOfTheRouteTable(t *testing.T) {
+	t.Parallel()
+	// What the table must say, written apart from it.
+	want := map[string]string{
+		"GET /health":                              "",
+		"GET /health/ready":                        "",
+		"GET /metrics":                             "admin",
+		"POST /workflow-definitions":               "write",
+		"GET /workflow-definitions":                "read",
+		"GET /workflow-definitions/{id}":           "read",
+		"POST /workflow-definitions/{id}/validate": "read write publish",
+		"POST /workflow-definitions/{id}/publish":  "publish",
+		"POST /workflow-definitions/{id}/archive":  "publish",
+		"GET /workflow-templates":                  "read",
+		"GET /workflow-templates/{id}":             "read",
+		"GET /workflow-instances":                  "read read-instances",
+		"GET /workflow-instances/{id}":             "read read-instances",
+		"GET /workflow-instances/{id}/steps":       "read read-instances",
+		"GET /workflow-instances/{id}/events":      "read read-instances",
+		"POST /workflow-instances/{id}/halt":       "intervene",
+		"POST /workflow-instances/{id}/resume":     "intervene",
+		"POST /workflow-instances/{id}/cancel":     "intervene",
+		"POST /events":                             "events",
+		"GET /openapi.json":                        "",
+		"GET /docs":                                "",
+		"GET /docs/{asset}":                        "",
+	}
+	seen := map[string]bool{}
+	for _, route := range newBench(t).Routes() {
+		seen[route.Pattern()] = true
+		scopes, known := want[route.Pattern()]
+		if !known {
+			t.Errorf("%s has no line here: decide who may call it", route.Pattern())
+		}
+		if got := strings.ReplaceAll(strings.Join(route.Scopes, " "), "orchestrator:", ""); got != scopes {
+			t.Errorf("%s takes %q, want %q", route.Pattern(), got, scopes)
+		}
+	}
+	for pattern := range want {
+		if !seen[pattern] {
+			t.Errorf("%s is gone from the table", pattern)
+		}
+	}
+}
+
+func TestForgedTokensOpenNoRoute(t *testing.T) {
+	t.Parallel()
+	b, is := tokenBench(t)
+	forgeries := authtest.Forgeries(t, is, "acme", "ann")
+	if len(forgeries) < 60 {
+		t.Fatalf("%d forgeries, want at least 60", len(forgeries))
+	}
+	for _, route := range b.Routes() {
+		if route.Public() {
+			continue
+		}
+		t.Run(route.ID, func(t *testing.T) {
+			for _, f := range forgeries {
+				r := requestFor(route)
+				for name, values := range f.Header {
+					r.Header[name] = values
+				}
+				rec := httptest.NewRecorder()
+				b.ServeHTTP(rec, r)
+				status := http.StatusUnauthorized
+				if f.Code == auth.CodeTenantNotAllowed {
+					status = http.StatusForbidden
+				}
+				if p := problemIn(t, rec); rec.Code != status || p.Code != string(f.Code) {
+					t.Errorf("%s: got %d %s, want %d %s", f.Name, rec.Code, p.Code, status, f.Code)
+				}
+				challenge := rec.Header().Get("WWW-Authenticate")
+				if !strings.HasPrefix(challenge, `Bearer realm="rondo"`) {
+					t.Errorf("%s: WWW-Authenticate %q", f.Name, challenge)
+				}
+				if named := strings.Contains(challenge, "error="); named != (f.Code != auth.CodeTokenMissing) {
+					t.Errorf("%s: WWW-Authenticate %q", f.Name, challenge)
+				}
+			}
+			if b.engine.principal.Tenant != "" {
+				t.Error("the engine was called")
+			}
+		})
+	}
+}
+
+func TestKeysOutOfReachAre503(t *testing.T) {
+	t.Parallel()
+	b, is := tokenBench(t)
+	is.AnswerKeysWith(func() (int, string) { return 500, "" })
+	r := httptest.NewRequest("GET", "/workflow-instances", nil)
+	r.Header.Set("Authorization", "Bearer "+is.Token("acme", "ann", auth.AllScopes()))
+	rec := httptest.NewRecorder()
+	b.ServeHTTP(rec, r)
+	if p := problemIn(t, rec); rec.Code != 503 || p.Code != "unavailable" || rec.Header().Get("Retry-After") == "" {
+		t.Errorf("got %d %s, Retry-After %q", rec.Code, p.Code, rec.Header().Get("Retry-After"))
+	}
+}
+
+func TestMetricsCanBeOpenedToAll(t *testing.T) {
+	t.Parallel()
+	open := newBench(t, asUser(), func(c *httpapi.Config) { c.PublicMetrics = true })
+	open.do("GET", "/health", "")
+	rec := open.do("GET", "/metrics", "")
+	if rec.Code != 200 || !strings.Contains(rec.Body.String(), `rondo_http_requests_total{method="GET",route="/health",status="200"} 1`) {
+		t.Errorf("status %d:\n%s", rec.Code, rec.Body)
+	}
+	if rec := newBench(t, asUser(rondo.ScopeRead)).do("GET", "/metrics", ""); rec.Code != 403 {
+		t.Errorf("by default a reader got %d, want 403", rec.Code)
+	}
+}
