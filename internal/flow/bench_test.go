@@ -2,7 +2,6 @@ package flow
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -13,17 +12,7 @@ import (
 // BenchmarkCompletion is one completion in the middle of a chain of five steps:
 // it ends an attempt and asks for the next.
 func BenchmarkCompletion(b *testing.B) {
-	var source strings.Builder
-	source.WriteString("name: chain\nstart_step: step_1\nsteps:\n")
-	for i := 1; i <= 5; i++ {
-		next := fmt.Sprintf("step_%d", i+1)
-		if i == 5 {
-			next = "done"
-		}
-		fmt.Fprintf(&source, "  step_%d: {kind: no_op, timeout_seconds: 60, max_retries: 3, transitions: {on_complete: %s}}\n", i, next)
-	}
-	source.WriteString("  done: {kind: emit_final, transitions: {on_complete: TERMINAL}}\n")
-	w := newWorld(compiled(b, []byte(source.String())))
+	w := newWorld(compiled(b, chain(5)))
 	created := w.inbound(event.TypeCaseCreated, w.caseID, json.RawMessage(`{"patient_id":"p-1","metadata":{"name":"Ann"}}`))
 	w.do(b, Event{Envelope: created, Raw: created.Encode()})
 	payload := json.RawMessage(`{"score":77,"note":"` + strings.Repeat("x", 170) + `"}`)

@@ -98,8 +98,11 @@ func readFailure(payload json.RawMessage, step *definition.Step) failure {
 		f.code = haltStepFailed
 	}
 	if raw := descend(payload, "reason_code"); raw != nil {
-		if f.code = text(raw); f.code == "" {
-			return violated("the failure's reason_code must be a string with something in it")
+		if raw[0] != '"' {
+			return violated("the failure's reason_code must be a string")
+		}
+		if code := text(raw); code != "" {
+			f.code = code
 		}
 	}
 	switch string(descend(payload, "retryable")) {

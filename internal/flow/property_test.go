@@ -120,7 +120,7 @@ func (w *world) randomInput(t *rapid.T) Input {
 		}
 		return Command{Action: action, By: "ann", Reason: "because"}
 	case 1, 2:
-		return Timer{}
+		return Timer{Resend: rapid.IntRange(0, 4).Draw(t, "lost") == 0}
 	case 3:
 		step := rapid.SampledFrom(w.state.Start.Snapshot.Order).Draw(t, "step")
 		contract := w.state.Start.Snapshot.Steps[step].Contract
