@@ -88,6 +88,11 @@ func New(url string, opts Options) (*Bus, error) {
 	}
 	config.Protocol = 2
 	config.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	config.ContextTimeoutEnabled = true
+	config.DialerRetries = 1 // whoever may wait tries again, with pauses of its own
+	if config.MaxRetries == 0 {
+		config.MaxRetries = 1 // for a connection that died unnoticed
+	}
 	config.PoolSize = max(config.PoolSize, 64) // every consumer that waits occupies one
 	if opts.AckPause <= 0 {
 		opts.AckPause = 5 * time.Millisecond
