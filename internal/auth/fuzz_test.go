@@ -17,7 +17,7 @@ func FuzzAuthorization(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	honest := is.Token("acme", "ann", nil)
+	honest := is.Token("acme", "ann", auth.AllScopes()) // as the forgeries pretend to be
 	f.Add("Bearer " + honest)
 	for _, forgery := range authtest.Forgeries(f, is, "acme", "ann") {
 		for _, value := range forgery.Header["Authorization"] {
