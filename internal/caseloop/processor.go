@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -60,12 +61,12 @@ func (p *Processor) Apply(ctx context.Context, inputs []*Input) {
 }
 
 func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
-	b := batch{processor: p, ctx: ctx, inputs: inputs, again: again}
+	b := batch{processor: p, inputs: inputs, again: again}
 	if p.Lazy != nil {
 		b.sent, b.acks = p.Lazy()
 	}
 	started := p.Now()
-	committed, err := p.Store.Update(ctx, b.load(), b.decide)
+	committed, err := p.Store.Update(ctx, b.load(), func(loaded *store.Loaded) (*store.Write, error) { return b.decide(ctx, loaded) })
 	if err == nil {
 		outbox := numbered(b.write.Outbox, committed.Seqs)
 		if len(outbox) > 0 && p.Release != nil {
@@ -145,7 +146,6 @@ func divisible(err error) bool {
 // from nothing each time.
 type batch struct {
 	processor *Processor
-	ctx       context.Context
 	inputs    []*Input
 	again     bool // after an ambiguous commit: known events are answered, not counted
 	sent      []int64
@@ -184,7 +184,7 @@ func startKey(in *Input) store.StartKey {
 	return store.StartKey{OrgID: in.Key.OrgID, ProductID: in.Event.Envelope.ProductID}
 }
 
-func (b *batch) decide(loaded *store.Loaded) (*store.Write, error) {
+func (b *batch) decide(ctx context.Context, loaded *store.Loaded) (*store.Write, error) {
 	b.write = &store.Write{Sent: b.sent, Acks: b.acks}
 	b.results = make([]Result, len(b.inputs))
 	b.decided = b.decided[:0]
@@ -192,11 +192,11 @@ func (b *batch) decide(loaded *store.Loaded) (*store.Write, error) {
 	b.fresh = make(map[rondo.EventKey]int, len(b.inputs))
 	env := flow.Env{Now: stored(b.processor.Now()), NewID: b.processor.NewID, Jitter: b.processor.Jitter, Known: event.Known}
 	for i, in := range b.inputs {
-		work, err := b.work(loaded, in)
+		work, err := b.work(ctx, loaded, in)
 		if err != nil {
 			return nil, err
 		}
-		result, err := b.decideOne(loaded, work, in, env)
+		result, err := b.decideOne(ctx, loaded, work, in, env)
 		if err != nil {
 			return nil, err
 		}
@@ -211,14 +211,14 @@ func (b *batch) decide(loaded *store.Loaded) (*store.Write, error) {
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // work returns the case of an input as the batch has left it so far.
-func (b *batch) work(loaded *store.Loaded, in *Input) (*caseWork, error) {
+func (b *batch) work(ctx context.Context, loaded *store.Loaded, in *Input) (*caseWork, error) {
 	if work, ok := b.cases[in.Key]; ok {
 		return work, nil
 	}
 	found := loaded.Cases[in.Key]
 	work := &caseWork{position: -1, state: flow.State{Instance: found.Instance, Parked: found.Parked, Launched: b.processor.Launched}}
 	if found.Instance != nil {
-		snapshot, err := b.processor.Snapshots.Get(b.ctx, found.Instance.SnapshotHash)
+		snapshot, err := b.processor.Snapshots.Get(ctx, found.Instance.SnapshotHash)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +229,7 @@ func (b *batch) work(loaded *store.Loaded, in *Input) (*caseWork, error) {
 	return work, nil
 }
 
-func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env flow.Env) (Result, error) {
+func (b *batch) decideOne(ctx context.Context, loaded *store.Loaded, work *caseWork, in *Input, env flow.Env) (Result, error) {
 	var input flow.Input
 	switch {
 	case in.Event != nil:
@@ -239,7 +239,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 			}
 			return Result{Outcome: outcome, Duplicate: !b.again}, nil
 		}
-		if err := b.prepareStart(loaded, work, in); err != nil {
+		if err := b.prepareStart(ctx, loaded, work, in); err != nil {
 			return Result{}, err
 		}
 		input = flow.Event{Envelope: in.Event.Envelope, Raw: in.Event.Raw, Relay: in.Event.Relay, Replay: in.Event.Replay}
@@ -262,7 +262,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 		return Result{}, err
 	}
 	if decision.Refused != nil {
-		return Result{Err: decision.Refused}, nil
+		return Result{Err: decision.Refused}, nil //nolint:nilerr // a refusal answers its caller and does not fail the batch
 	}
 	var verdict rondo.Outcome
 	if decision.Event != nil {
@@ -301,7 +301,7 @@ func (b *batch) known(loaded *store.Loaded, in *Input) (rondo.Outcome, bool) {
 }
 
 // prepareStart puts the definition that the event would start into the state.
-func (b *batch) prepareStart(loaded *store.Loaded, work *caseWork, in *Input) error {
+func (b *batch) prepareStart(ctx context.Context, loaded *store.Loaded, work *caseWork, in *Input) error {
 	work.state.Start = nil
 	if in.Event.Envelope.Type != event.TypeCaseCreated || work.state.Instance != nil {
 		return nil
@@ -310,7 +310,7 @@ func (b *batch) prepareStart(loaded *store.Loaded, work *caseWork, in *Input) er
 	if !ok {
 		return nil
 	}
-	snapshot, err := b.processor.Snapshots.Get(b.ctx, active.SnapshotHash)
+	snapshot, err := b.processor.Snapshots.Get(ctx, active.SnapshotHash)
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (b *batch) record(work *caseWork, row rondo.EventRecord) {
 	b.write.Events = append(b.write.Events, row)
 	if row.Outcome == rondo.OutcomeParked {
 		parked := work.state.Parked
-		work.state.Parked = append(parked[:len(parked):len(parked)], row)
+		work.state.Parked = append(slices.Clip(parked), row)
 	}
 }
 

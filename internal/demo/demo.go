@@ -46,7 +46,7 @@ func Modules() modules.Config {
 		ReviewLatency:  modules.Range{Min: 2 * time.Second, Max: 6 * time.Second},
 		FailureRate:    0.08,
 		ConsentRefusal: 0.07,
-		Confidence:     modules.Distribution{Mean: 0.8, Spread: 0.28},
+		Confidence:     modules.Distribution{Mean: 0.74, Spread: 0.4},
 	}
 }
 
