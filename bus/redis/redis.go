@@ -64,6 +64,7 @@ type Bus struct {
 	client    *redis.Client
 	opts      Options
 	keys      keys
+	publisher *publisher
 	id        string // makes consumer names unique
 	consumers atomic.Int64
 }
@@ -103,30 +104,21 @@ func New(url string, opts Options) (*Bus, error) {
 	if opts.Name == "" {
 		opts.Name, _ = os.Hostname() // only to be recognised; the random part makes it unique
 	}
+	client := redis.NewClient(config)
+	names := keys{prefix: opts.Prefix, hashTag: opts.HashTag}
 	return &Bus{
-		client: redis.NewClient(config), opts: opts, id: rand.Text(),
-		keys: keys{prefix: opts.Prefix, hashTag: opts.HashTag},
+		client: client, opts: opts, keys: names, id: rand.Text(),
+		publisher: &publisher{client: client, keys: names},
 	}, nil
 }
 
-// Publish appends messages to their streams, in one pipeline.
+// Publish appends messages to their streams, in one pipeline, shared with others
+// that publish at the same time.
 func (b *Bus) Publish(ctx context.Context, messages []bus.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	pipe := b.client.Pipeline()
-	for i := range messages {
-		m := &messages[i]
-		args := []any{"xadd", b.keys.stream(m.Stream), "*", fieldEnvelope, m.Envelope}
-		if m.Relayed {
-			args = append(args, fieldRelayed, "1")
-		}
-		_ = pipe.Process(ctx, redis.NewStatusCmd(ctx, args...)) // Exec returns the error
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return unavailable("publish", err)
-	}
-	return nil
+	return unavailable("publish", b.publisher.publish(ctx, messages))
 }
 
 // Check reports whether the server answers and keeps what it is given.
