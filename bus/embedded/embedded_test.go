@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,17 +25,48 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformance(t *testing.T) {
 	bustest.Run(t, bustest.Harness{
-		Open: func(*testing.T) bustest.Storage { return storage{memory.Open(memory.Options{Embedded: true})} },
+		Open: func(*testing.T) bustest.Storage { return storage{Store: memory.Open(memory.Options{Embedded: true})} },
+		Wrap: synctest.Test,
+	})
+}
+
+// Commits that are reported late, out of order or never, and room for few
+// entries: everything then goes through the database now and again.
+func TestConformanceWithUnreliableReportsAndLittleRoom(t *testing.T) {
+	bustest.Run(t, bustest.Harness{
+		Open: func(*testing.T) bustest.Storage {
+			random := rand.New(rand.NewPCG(1, 2))
+			var mu sync.Mutex
+			return storage{
+				Store: memory.Open(memory.Options{Embedded: true}),
+				opts:  embedded.Options{MaxOutstanding: 128, MaxBytes: 1 << 20},
+				report: func(report func()) {
+					mu.Lock()
+					fate := random.IntN(10)
+					mu.Unlock()
+					if fate == 0 {
+						return
+					}
+					time.Sleep(time.Duration(fate-1) * time.Millisecond)
+					report()
+				},
+			}
+		},
 		Wrap: synctest.Test,
 	})
 }
 
 // storage is a store that outlives its buses.
-type storage struct{ *memory.Store }
+type storage struct {
+	*memory.Store
+	opts   embedded.Options
+	report func(report func())
+}
 
 func (s storage) Process(*testing.T) bustest.Process {
 	log := &mortalLog{Log: s.Store}
-	b := newBus(s.Store, log, embedded.Options{})
+	b, sink := newBusAndSink(s.Store, log, s.opts)
+	sink.report = s.report
 	return bustest.Process{Bus: b, Trim: b.Trim, Kill: func() { log.dead.Store(true) }}
 }
 
@@ -48,18 +81,24 @@ func (s storage) Stored(t *testing.T, stream string) int {
 // newBus makes a bus whose sink commits straight to the store, as an engine
 // that only relays would.
 func newBus(cases store.Cases, log store.Log, opts embedded.Options) *embedded.Bus {
+	b, _ := newBusAndSink(cases, log, opts)
+	return b
+}
+
+func newBusAndSink(cases store.Cases, log store.Log, opts embedded.Options) (*embedded.Bus, *relay) {
 	sink := &relay{cases: cases}
 	opts.Sink = sink
 	opts.Log = slog.New(slog.DiscardHandler)
 	sink.bus = embedded.New(log, opts)
-	return sink.bus
+	return sink.bus, sink
 }
 
 // relay is the engine of these tests: it writes every message to the log and
 // takes acks along.
 type relay struct {
-	cases store.Cases
-	bus   *embedded.Bus
+	cases  store.Cases
+	bus    *embedded.Bus
+	report func(report func()) // how commits are reported; nil = at once
 }
 
 func (r *relay) Submit(ctx context.Context, messages []bus.Message) error {
@@ -78,7 +117,11 @@ func (r *relay) Submit(ctx context.Context, messages []bus.Message) error {
 	for i, seq := range committed.Seqs {
 		entries[i].Seq = seq
 	}
-	r.bus.Committed(entries)
+	if r.report == nil {
+		r.bus.Committed(entries)
+	} else {
+		r.report(func() { r.bus.Committed(entries) })
+	}
 	return nil
 }
 
