@@ -36,3 +36,9 @@ func openFile(t testing.TB, path string, opts sqlite.Options) *sqlite.Store {
 	})
 	return s
 }
+
+func BenchmarkUpdate(b *testing.B) {
+	storetest.Benchmark(b, func(b *testing.B, opts storetest.Options) store.Store {
+		return openFile(b, filepath.Join(b.TempDir(), "rondo.db"), sqlite.Options{Embedded: opts.Embedded})
+	})
+}

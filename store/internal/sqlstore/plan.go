@@ -151,7 +151,11 @@ func (p *Plan) rejudged(events []rondo.EventRecord) {
 			Outcome: string(e.Outcome), InstanceID: e.InstanceID, Processed: e.Processed, Error: e.Error,
 		})
 	}
+	// Of several verdicts on one event the last one counts: reversed, it is the
+	// one that compacting keeps.
+	slices.Reverse(p.Rejudged)
 	slices.SortStableFunc(p.Rejudged, func(a, b Rejudged) int { return compareEvents(a.Key, b.Key) })
+	p.Rejudged = slices.CompactFunc(p.Rejudged, func(a, b Rejudged) bool { return a.Key == b.Key })
 }
 
 // Parked reports whether the event waits again.

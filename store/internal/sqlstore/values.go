@@ -88,6 +88,8 @@ func (r *reader) int() int64 {
 		return v
 	case int32:
 		return int64(v)
+	case int16:
+		return int64(v)
 	case bool:
 		if v {
 			return 1

@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+// load begins a transaction, locks the cases and reads what they have, in one
+// round trip; a second one only creates the lock rows of cases that were never
+// heard of. A batch that may start cases creates missing rows right away.
+func (s *Store) load(ctx context.Context, conn *pgxpool.Conn, load store.Load) (*store.Loaded, error) {
+	keys := sqlstore.CaseKeys(load.Cases)
+	locked, loaded, err := s.tryLoad(ctx, conn, load, keys, "BEGIN", len(load.Starts) > 0)
+	if err == nil && locked < len(keys) {
+		_, loaded, err = s.tryLoad(ctx, conn, load, keys, "", true)
+	}
+	return loaded, err
+}
+
+func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load, keys []rondo.CaseKey, begin string, create bool) (int, *store.Loaded, error) {
+	loaded := sqlstore.NewLoaded(load)
+	locked := 0
+	batch := &pgx.Batch{}
+	if begin != "" {
+		batch.Queue(begin)
+	}
+	if len(keys) > 0 {
+		orgs, cases := caseArrays(keys)
+		if create {
+			batch.Queue(s.queries.addCases, orgs, cases)
+		}
+		batch.Queue(s.queries.lockCases, orgs, cases).Query(each(func([]any) error { locked++; return nil }))
+		batch.Queue(s.queries.instances, orgs, cases).Query(each(func(values []any) error {
+			instance, err := sqlstore.ReadInstance(values)
+			if err == nil {
+				sqlstore.Keep(loaded, instance)
+			}
+			return err
+		}))
+		batch.Queue(s.queries.parked, orgs, cases).Query(each(func(values []any) error {
+			event, err := sqlstore.ReadEvent(values)
+			if err == nil {
+				sqlstore.KeepParked(loaded, event)
+			}
+			return err
+		}))
+	}
+	s.queueSeen(batch, load.Events, loaded)
+	s.queueActive(batch, load.Starts, loaded)
+	err := conn.SendBatch(ctx, batch).Close()
+	return locked, loaded, err
+}
+
+func (s *Store) queueSeen(batch *pgx.Batch, keys []rondo.EventKey, loaded *store.Loaded) {
+	if len(keys) == 0 {
+		return
+	}
+	orgs, events := make([]string, len(keys)), make([]pgtype.UUID, len(keys))
+	for i, key := range keys {
+		orgs[i], events[i] = key.OrgID, uuid(key.EventID)
+	}
+	batch.Queue(s.queries.seen, orgs, events).Query(each(func(values []any) error {
+		return sqlstore.KeepSeen(loaded, values)
+	}))
+}
+
+func (s *Store) queueActive(batch *pgx.Batch, keys []store.StartKey, loaded *store.Loaded) {
+	if len(keys) == 0 {
+		return
+	}
+	orgs, products := make([]string, 0, len(keys)), make([]string, 0, len(keys)+1)
+	for _, key := range keys {
+		orgs, products = append(orgs, key.OrgID), append(products, key.ProductID)
+	}
+	actives := sqlstore.Actives{}
+	batch.Queue(s.queries.active, orgs, append(products, "")).Query(func(rows pgx.Rows) error {
+		if err := each(actives.Add)(rows); err != nil {
+			return err
+		}
+		actives.Keep(loaded, keys)
+		return nil
+	})
+}
+
+// each calls row with the values of every row; they are its to keep.
+func each(row func([]any) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			values, err := rows.Values()
+			if err != nil {
+				return err
+			}
+			if err := row(values); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}

@@ -1,0 +1,227 @@
+// Package postgres keeps everything in PostgreSQL (15 or newer), for any number
+// of Rondo processes.
+//
+// # How it works
+//
+//   - An Update is two round trips: BEGIN, the lock of the case rows and the reads
+//     in the first; all writes and COMMIT in the second. Statements take arrays
+//     (unnest), one-row statements serve small batches.
+//   - The case row is the lock. It is taken by its own statement, and what it
+//     protects is read by the statements after it: in READ COMMITTED a statement
+//     that waits for a lock still sees the rows that it joined before it waited.
+//   - A missed version or a changed set of consumer groups divides by zero, which
+//     aborts the transaction before the COMMIT that is already on its way.
+//   - Deadlocks and serialisation failures are decided again inside.
+//
+// Documents are bytea: jsonb would cost a parse per write and refuse bytes that
+// arrived that way. It imports the root package, the port, internal/sqlstore and
+// pgx.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+var _ store.Store = (*Store)(nil)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Options say how a database is opened. The zero value works.
+type Options struct {
+	// Embedded writes Write.Outbox to the Log, for the embedded bus, instead of
+	// the Outbox. Default false.
+	Embedded bool
+	// MaxConns is how many connections are open at most. Default 10.
+	MaxConns int
+	// StatementTimeout ends a statement that takes longer. Default 30 s.
+	StatementTimeout time.Duration
+	// IdleTimeout ends a transaction whose client has gone silent, so that a
+	// process that hangs does not hold its locks for ever. Default 60 s.
+	IdleTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxConns <= 0 {
+		o.MaxConns = 10
+	}
+	if o.StatementTimeout <= 0 {
+		o.StatementTimeout = 30 * time.Second
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 60 * time.Second
+	}
+	return o
+}
+
+// Store is a store in one PostgreSQL database. It is safe for concurrent use.
+type Store struct {
+	*sqlstore.Cold
+	pool     *pgxpool.Pool
+	tables   *sqlstore.Tables
+	queries  *queries
+	streams  sqlstore.Streams
+	embedded bool
+}
+
+// Open prepares the connections to the database at url (postgres://…); the first
+// call connects. Migrate must have run once before anything else is asked.
+func Open(url string, opts Options) (*Store, error) {
+	opts = opts.withDefaults()
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		// The cause is left out: it may repeat the password.
+		return nil, &rondo.Error{
+			Code: rondo.CodeInvalid, Op: "postgres: open", Message: "the database URL cannot be read",
+			Hint: "write it as postgres://user:password@host:5432/database",
+		}
+	}
+	config.MaxConns = int32(min(opts.MaxConns, 10_000))
+	params := config.ConnConfig.RuntimeParams
+	params["application_name"] = "rondo"
+	params["default_transaction_isolation"] = "read committed"
+	params["statement_timeout"] = strconv.FormatInt(opts.StatementTimeout.Milliseconds(), 10)
+	params["idle_in_transaction_session_timeout"] = strconv.FormatInt(opts.IdleTimeout.Milliseconds(), 10)
+
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, rondo.Op("postgres: open", err)
+	}
+	steps, err := sqlstore.LoadMigrations(files)
+	if err != nil {
+		return nil, rondo.Op("postgres: open", err)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, sqlstore.Unavailable("postgres: open", err)
+	}
+	tables := sqlstore.NewTables()
+	dialect := &sqlstore.Dialect{
+		Name:       "postgres",
+		Numbered:   true,
+		Lock:       " FOR UPDATE",
+		SkipLocked: " FOR UPDATE SKIP LOCKED",
+		Contains:   "strpos(%s, ?) > 0",
+		Ignore:     "ON CONFLICT DO NOTHING",
+		BigInt:     "bigint",
+		Head:       "SELECT seq FROM log_head WHERE id = 1",
+		Unique:     func(err error) bool { return hasState(err, uniqueViolation) },
+		Migrations: steps,
+	}
+	return &Store{
+		Cold:     sqlstore.NewCold(&connections{pool: pool, db: stdlib.OpenDBFromPool(pool)}, dialect, tables, opts.Embedded),
+		pool:     pool,
+		tables:   tables,
+		queries:  newQueries(tables),
+		embedded: opts.Embedded,
+	}, nil
+}
+
+// The states that the driver knows what to do about.
+const (
+	uniqueViolation      = "23505"
+	divisionByZero       = "22012"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	invalidText          = "22021"
+	untranslatable       = "22P05"
+)
+
+func hasState(err error, states ...string) bool {
+	var e *pgconn.PgError
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, state := range states {
+		if e.Code == state {
+			return true
+		}
+	}
+	return false
+}
+
+// again says that the same work may succeed when it runs again.
+func again(err error) bool { return hasState(err, serializationFailure, deadlockDetected) }
+
+// connections runs the shared part on the pool.
+type connections struct {
+	pool *pgxpool.Pool
+	db   *sql.DB
+}
+
+// Reader implements sqlstore.Runner.
+func (c *connections) Reader() sqlstore.Querier { return c.db }
+
+// attempts is how often work that lost a race runs.
+const attempts = 10
+
+// Write implements sqlstore.Runner.
+func (c *connections) Write(ctx context.Context, work func(sqlstore.Querier) error) error {
+	var err error
+	for range attempts {
+		if err = c.once(ctx, work); !again(err) {
+			break
+		}
+	}
+	return err
+}
+
+func (c *connections) once(ctx context.Context, work func(sqlstore.Querier) error) error {
+	tx, err := c.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := work(tx); err != nil {
+		_ = tx.Rollback() // the first error is the one that says why
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		var refused *pgconn.PgError
+		if errors.As(err, &refused) {
+			return err
+		}
+		return sqlstore.Ambiguous("postgres: commit", err)
+	}
+	return nil
+}
+
+// migrationKey is the advisory lock that migrations hold: "rondo" in ASCII.
+const migrationKey = 0x726f6e646f
+
+// MigrationLock implements sqlstore.Runner.
+func (c *connections) MigrationLock(ctx context.Context, work func(sqlstore.Querier) error) (err error) {
+	conn, err := c.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationKey)); err != nil {
+		return err
+	}
+	defer func() {
+		_, unlock := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(migrationKey))
+		err = errors.Join(err, unlock)
+	}()
+	return work(conn)
+}
+
+// Close implements sqlstore.Runner.
+func (c *connections) Close() error {
+	err := c.db.Close()
+	c.pool.Close()
+	return err
+}

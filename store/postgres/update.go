@@ -1,0 +1,147 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+// errAgain asks for a fresh transaction and a fresh decision.
+var errAgain = errors.New("postgres: run the transaction again")
+
+// commitTimeout bounds the second round trip, which a caller cannot cancel: once
+// COMMIT is on its way, giving up only makes its outcome unknown.
+const commitTimeout = time.Minute
+
+// Update implements store.Cases.
+func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
+	var committed store.Committed
+	var err error
+	for range attempts {
+		committed, err = s.once(ctx, load, decide)
+		if err == nil || !errors.Is(err, errAgain) && !again(err) {
+			break
+		}
+	}
+	return committed, s.explain(ctx, err)
+}
+
+// decideError is what decide returned: it goes back as it is.
+type decideError struct{ error }
+
+func (e decideError) Unwrap() error { return e.error }
+
+func (s *Store) explain(ctx context.Context, err error) error {
+	const op = "postgres: update"
+	var decided decideError
+	var known *rondo.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &decided):
+		return decided.error
+	case errors.As(err, &known):
+		return err
+	case hasState(err, uniqueViolation):
+		return sqlstore.Forbidden(op, err)
+	case hasState(err, invalidText, untranslatable):
+		return &rondo.Error{
+			Code: rondo.CodeInvalid, Op: op, Message: "a text has bytes that PostgreSQL cannot store",
+			Hint: "ids and names must be UTF-8 without NUL", Err: err,
+		}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		return sqlstore.Unavailable(op, err)
+	}
+}
+
+// once runs one transaction on one connection. Whatever happens, the connection
+// goes back clean or not at all.
+func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return store.Committed{}, err
+	}
+	defer conn.Release() // the pool closes a connection that is not idle
+	loaded, err := s.load(ctx, conn, load)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	write, err := decide(loaded)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, decideError{err})
+	}
+	if write == nil {
+		return store.Committed{}, rollback(ctx, conn, nil)
+	}
+	plan, err := sqlstore.NewPlan(s.tables, write)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	return s.commit(ctx, conn, plan)
+}
+
+// rollback ends the transaction and keeps the reason for it.
+func rollback(ctx context.Context, conn *pgxpool.Conn, reason error) error {
+	if conn.Conn().IsClosed() {
+		return reason
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil && reason == nil {
+		return err
+	}
+	return reason
+}
+
+// commit writes a plan and commits it in one round trip.
+func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, plan *sqlstore.Plan) (store.Committed, error) {
+	seqs := make([]int64, len(plan.Outgoing))
+	w := &writing{queries: s.queries, tables: s.tables, batch: &pgx.Batch{}}
+	if err := w.rows(plan); err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	if err := s.outgoing(ctx, w, plan.Outgoing, seqs); err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	done := false
+	w.batch.Queue("COMMIT").Exec(func(pgconn.CommandTag) error {
+		done = true
+		return nil
+	})
+	err := conn.SendBatch(ctx, w.batch).Close()
+	if done {
+		return store.Committed{Seqs: committedSeqs(seqs)}, nil
+	}
+	var refused *pgconn.PgError
+	switch {
+	case !errors.As(err, &refused) || refused.Severity == "FATAL" || refused.Severity == "PANIC":
+		return store.Committed{}, sqlstore.Ambiguous("postgres: commit", err)
+	case refused.Code == divisionByZero && w.guard == guardJoins:
+		s.streams.Forget()
+		err = errAgain
+	case refused.Code == divisionByZero && w.guard == guardVersion:
+		err = sqlstore.VersionConflict("postgres", err)
+	case refused.Code == divisionByZero:
+		err = sqlstore.Unknown("postgres: update", "an event to judge again or count")
+	}
+	return store.Committed{}, rollback(ctx, conn, err)
+}
+
+func committedSeqs(seqs []int64) []int64 {
+	if len(seqs) == 0 {
+		return nil
+	}
+	return seqs
+}
