@@ -96,6 +96,11 @@ func (e *Engine) Instance(ctx context.Context, p rondo.Principal, id rondo.ID) (
 	return e.store.Instance(ctx, p.Tenant, id)
 }
 
+// Snapshot returns the frozen definition that drives an instance.
+func (e *Engine) Snapshot(ctx context.Context, _ rondo.Principal, instance *rondo.Instance) ([]byte, error) {
+	return e.store.Snapshot(ctx, instance.SnapshotHash)
+}
+
 // Instances lists instances, newest first. Only an admin may ask for another
 // organisation than their own.
 func (e *Engine) Instances(ctx context.Context, p rondo.Principal, filter store.InstanceFilter, page store.Page) ([]*rondo.Instance, error) {

@@ -33,7 +33,8 @@ type Config struct {
 	// Bus carries events to and from modules. Default: the embedded bus, on
 	// Store's own commits.
 	Bus bus.Bus
-	// Shards is how many batches commit side by side. Default 2.
+	// Shards is how many batches commit side by side. Default: as many as the
+	// store has use for, 2 when it does not say.
 	Shards int
 	// Batch is how many inputs one commit takes at most. Default 128.
 	Batch int
@@ -115,6 +116,9 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Retention <= 0 {
 		cfg.Retention = 7 * 24 * time.Hour
 	}
+	if w, ok := cfg.Store.(writers); ok && cfg.Shards <= 0 {
+		cfg.Shards = w.Writers()
+	}
 	e := &Engine{
 		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, observer: cfg.Observer,
 		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1),
@@ -139,6 +143,10 @@ func New(cfg Config) (*Engine, error) {
 	e.timers = &caseloop.Timers{Store: cfg.Store, Submit: e.loop.Submit, Now: cfg.Now, Lease: 30 * time.Second}
 	return e, nil
 }
+
+// writers is a store that knows how many batches it can commit side by side. One
+// that writes through a single connection wants fewer and larger batches.
+type writers interface{ Writers() int }
 
 // Bus is what modules in the same process publish to and subscribe on.
 func (e *Engine) Bus() bus.Bus { return e.bus }

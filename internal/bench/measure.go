@@ -47,6 +47,14 @@ func (c *countingStore) Update(ctx context.Context, load store.Load, decide stor
 	return committed, err
 }
 
+// Writers passes on what the driver says.
+func (c *countingStore) Writers() int {
+	if w, ok := c.Store.(interface{ Writers() int }); ok {
+		return w.Writers()
+	}
+	return 0
+}
+
 // MarkSent counts removals that no commit took along.
 func (c *countingStore) MarkSent(ctx context.Context, seqs []int64) error {
 	c.commits.Add(1)

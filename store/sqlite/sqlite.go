@@ -129,6 +129,10 @@ func Open(path string, opts Options) (*Store, error) {
 	}, nil
 }
 
+// Writers is 1: a file has one writer, and what queues up behind it makes the
+// next batch larger.
+func (s *Store) Writers() int { return 1 }
+
 // Close releases the file.
 func (s *Store) Close() error { return s.writer.Close() }
 
