@@ -305,6 +305,9 @@ func showAttempt(att rondo.Attempt) string {
 			s += " " + timer.name + "=" + clock(timer.at)
 		}
 	}
+	if att.Manual {
+		s += " manual"
+	}
 	if att.Remaining > 0 {
 		s += " left=" + att.Remaining.String()
 	}
