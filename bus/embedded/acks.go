@@ -63,10 +63,25 @@ func (g *group) markDirty(s *stream, now time.Time) {
 func (g *group) takeDirty(states []store.GroupState) []store.GroupState {
 	for _, s := range g.dirty {
 		s.dirty = false
-		states = append(states, s.position(g.name, g.fence, g.pos))
+		state := s.position(g.name, g.fence, g.pos)
+		s.saved = state.Cursor
+		states = append(states, state)
 	}
 	g.dirty = g.dirty[:0]
 	return states
+}
+
+// idleSpan is how far the log may run ahead of the stored position of a stream on
+// which nothing happens. A reader that starts has to look through that much.
+const idleSpan = 4096
+
+// bringIdleAlong moves the positions of idle streams up with the others.
+func (g *group) bringIdleAlong(now time.Time) {
+	for _, s := range g.streams {
+		if s.loaded && !s.behind && s.head == len(s.items) && g.pos-s.saved > idleSpan {
+			g.markDirty(s, now)
+		}
+	}
 }
 
 // flushDue stores the positions that no commit took along in time; ok is false

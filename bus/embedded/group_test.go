@@ -286,6 +286,18 @@ func TestOutstandingEntriesAreBounded(t *testing.T) {
 	})
 }
 
+func TestPositionsOfIdleStreamsFollowTheLog(t *testing.T) {
+	inBubble(t, embedded.Options{}, func(w *world) {
+		w.subscribe(w.bus, "idle")
+		const many = 5000
+		w.publish(w.bus, 0, many) // on another stream
+		time.Sleep(10 * time.Second)
+		if cursor := w.cursor(); cursor != many {
+			t.Errorf("the position is %d, want %d: a restart would look through the whole log", cursor, many)
+		}
+	})
+}
+
 func TestAnOutageOfTheDatabaseIsLoggedOnceAndHeals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memory.Open(memory.Options{Embedded: true})

@@ -39,6 +39,7 @@ func (g *group) keepLease(ctx context.Context) (held, ok bool) {
 	}
 	g.until = now.Add(ttl)
 	g.renewAt = now.Add(ttl / 3)
+	g.bringIdleAlong(now)
 	return true, true
 }
 

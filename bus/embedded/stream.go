@@ -47,13 +47,14 @@ type stream struct {
 	again      []int64 // to be delivered again, in the order they became so
 	stored     []int64 // acks loaded from the store whose entries were not read yet, ascending
 	dirty      bool    // the position changed since it was last taken
+	saved      int64   // the cursor that was last taken or loaded
 }
 
 // start places the stream at its stored position.
 func (s *stream) start(state store.GroupState) {
 	*s = stream{
 		name: s.name, wanted: s.wanted, loaded: true, behind: true,
-		read: state.Cursor, stored: slices.Clone(state.Acked),
+		read: state.Cursor, saved: state.Cursor, stored: slices.Clone(state.Acked),
 	}
 }
 
