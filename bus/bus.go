@@ -38,17 +38,22 @@ type Message struct {
 type Delivery struct {
 	Stream   string
 	EntryID  string // the driver's own id; what Ack takes
-	Envelope []byte
+	Envelope []byte // read only: it may be shared with other groups
 	Relayed  bool
-	Attempt  int // 1 on first delivery, when the driver knows
+	Attempt  int // 1 on first delivery; a driver may begin again at 1 after a restart
 }
 
-// Publisher sends messages, pipelined, in the given order per stream.
+// Publisher sends messages, pipelined, in the given order per stream. It is safe
+// for concurrent use; calls at the same time may share a round trip.
 type Publisher interface {
 	Publish(ctx context.Context, messages []Message) error
 }
 
-// Bus is a publisher that also delivers.
+// Bus is a publisher that also delivers. Drivers also offer
+//
+//	Trim(ctx context.Context, before time.Time) (int64, error)
+//
+// which removes what is older than the time and acked by every group.
 type Bus interface {
 	Publisher
 	// Subscribe joins a group. The streams of a group may differ from consumer
@@ -69,12 +74,15 @@ type Subscription struct {
 	AckWait time.Duration
 }
 
-// Consumer receives the entries of a group.
+// Consumer receives the entries of a group. It is safe for concurrent use. An
+// outage of the driver's server or database is no error of Fetch: it waits until
+// that is over or ctx ends.
 type Consumer interface {
 	// Fetch returns between 1 and limit deliveries, waiting for the first until
 	// ctx ends. Entries that are already there are returned together.
 	Fetch(ctx context.Context, limit int) ([]Delivery, error)
-	// Ack marks entries done. It may be batched with later ones.
+	// Ack marks entries done. It returns at once; storing it may be batched with
+	// later ones.
 	Ack(ctx context.Context, deliveries []Delivery) error
 	// Close stops fetching and flushes acks. Unacked entries go to others.
 	Close() error

@@ -73,7 +73,7 @@ type Options struct {
 	MaxOutstanding int
 	// MaxBytes bounds the envelopes of one stream that a group holds. Default 16 MiB.
 	MaxBytes int
-	// Log gets one line per change between working and failing. Default slog.Default().
+	// Log gets one line per change between working and failing. Default: nowhere.
 	Log *slog.Logger
 }
 
@@ -101,7 +101,7 @@ func (o Options) withDefaults() Options {
 		o.MaxBytes = 16 << 20
 	}
 	if o.Log == nil {
-		o.Log = slog.Default()
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o
 }

@@ -55,7 +55,7 @@ type Options struct {
 	AllowEviction bool
 	// AckPause is how long acks wait for a read to ride on. Default 5 ms.
 	AckPause time.Duration
-	// Log gets one line per change between working and failing. Default slog.Default().
+	// Log gets one line per change between working and failing. Default: nowhere.
 	Log *slog.Logger
 }
 
@@ -99,7 +99,7 @@ func New(url string, opts Options) (*Bus, error) {
 		opts.AckPause = 5 * time.Millisecond
 	}
 	if opts.Log == nil {
-		opts.Log = slog.Default()
+		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	if opts.Name == "" {
 		opts.Name, _ = os.Hostname() // only to be recognised; the random part makes it unique
