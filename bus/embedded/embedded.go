@@ -175,23 +175,23 @@ func (b *Bus) Publish(ctx context.Context, messages []bus.Message) error {
 // bus keeps the slice; the caller must not change it. A call that never comes
 // (a crash, an ambiguous commit) only costs a read.
 func (b *Bus) Committed(entries []rondo.Outgoing) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if len(b.groups) == 0 {
+		b.recent.pass(entries)
+		return
+	}
 	advanced, gap := b.recent.add(entries)
 	if advanced {
-		b.deliver()
+		b.advanceGroups()
 	}
-	if gap {
-		b.mu.RLock()
-		if b.poller != nil {
-			b.poller.expectGap()
-		}
-		b.mu.RUnlock()
+	if gap && b.poller != nil {
+		b.poller.expectGap()
 	}
 }
 
-// deliver lets every group take what is new.
-func (b *Bus) deliver() {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
+// advanceGroups lets every group take what is new. The caller holds mu.
+func (b *Bus) advanceGroups() {
 	for _, g := range b.groups {
 		g.advance()
 	}

@@ -75,7 +75,9 @@ func (p *poller) look(ctx context.Context) {
 	head, err := p.bus.log.LogHead(ctx)
 	p.state.Report(ctx, err)
 	if err == nil && p.bus.recent.reach(head) {
-		p.bus.deliver()
+		p.bus.mu.RLock()
+		p.bus.advanceGroups()
+		p.bus.mu.RUnlock()
 	}
 }
 

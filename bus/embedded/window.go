@@ -59,6 +59,18 @@ func (w *window) add(entries []rondo.Outgoing) (advanced, gap bool) {
 	return w.head > before, len(w.stash) > 0
 }
 
+// pass notes a commit that nobody here reads, without keeping it. As numbers are
+// given in commit order, everything before it is committed too.
+func (w *window) pass(entries []rondo.Outgoing) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range entries {
+		w.last = max(w.last, entries[i].Seq)
+	}
+	w.head = max(w.head, w.last)
+	w.entries, w.stash, w.bytes = nil, nil, 0
+}
+
 // reach says that the log is committed up to head, as the database told.
 func (w *window) reach(head int64) (advanced bool) {
 	w.mu.Lock()

@@ -42,6 +42,8 @@ func TestWindow(t *testing.T) {
 		{"the database is ahead", func(w *window) { w.add(entries(1)); w.reach(5) }, 1, nil, 5, false},
 		{"entries that were not logged are skipped", func(w *window) { w.add(entries(0, 1, 0, 2)) }, 0, []int64{1, 2}, 2, true},
 		{"another process's entry within a commit", func(w *window) { w.reach(3); w.add(entries(1, 3)) }, 2, []int64{3}, 3, true},
+		{"what nobody read is not kept", func(w *window) { w.add(entries(1)); w.pass(entries(2, 3)); w.add(entries(4)) }, 1, nil, 4, false},
+		{"what follows it is", func(w *window) { w.add(entries(1)); w.pass(entries(2, 3)); w.add(entries(4)) }, 3, []int64{4}, 4, true},
 		{"the same commit twice", func(w *window) { w.add(entries(1, 2)); w.add(entries(1, 2)) }, 0, []int64{1, 2}, 2, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
