@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 type validateCommand struct {
-	Files  []string `arg:"" name:"file" help:"Definition files: JSON, JSON with comments, or YAML." type:"existingfile"`
+	Files  []string `arg:"" name:"file" help:"Definition files: JSON, JSON with comments, or YAML."`
 	Output string   `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 }
 
@@ -97,7 +98,7 @@ func (c validateCommand) print(s streams, reports []fileReport) error {
 }
 
 type graphCommand struct {
-	File   string `arg:"" help:"Definition file: JSON, JSON with comments, or YAML." type:"existingfile"`
+	File   string `arg:"" help:"Definition file: JSON, JSON with comments, or YAML."`
 	Format string `enum:"mermaid,svg" default:"mermaid" help:"mermaid or svg."`
 }
 
@@ -122,7 +123,7 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(s.out, drawing)
+	_, err = fmt.Fprintln(s.out, strings.TrimRight(drawing, "\n"))
 	return err
 }
 

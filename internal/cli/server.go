@@ -14,23 +14,28 @@ import (
 	"github.com/rondo-engine/rondo/internal/auth"
 )
 
-// storage says where state and events live.
-type storage struct {
-	Data     string `help:"Folder for the embedded database." default:"./rondo-data" env:"RONDO_DATA" type:"path" placeholder:"DIR"`
+// database says where state lives.
+type database struct {
+	Data     string `help:"Folder for the embedded database. Default: ./rondo-data." default:"./rondo-data" env:"RONDO_DATA" type:"path" placeholder:"DIR"`
 	Database string `name:"database" aliases:"store" help:"Database URL: sqlite:PATH, postgres://…, mysql://… or mariadb://…. Default: SQLite in the data folder." env:"DATABASE_URL" placeholder:"URL"`
-	Redis    string `help:"Redis URL (redis:// or rediss://) for the event bus. Default: the embedded bus, in the database." env:"REDIS_URL" placeholder:"URL"`
 }
 
 // url is the database in effect.
-func (s storage) url() string {
-	if s.Database != "" {
-		return s.Database
+func (d database) url() string {
+	if d.Database != "" {
+		return d.Database
 	}
-	return "sqlite:" + filepath.Join(s.Data, "rondo.db")
+	return "sqlite:" + filepath.Join(d.Data, "rondo.db")
+}
+
+// storage says where state and events live.
+type storage struct {
+	database
+	Redis string `help:"Redis URL (redis:// or rediss://) for the event bus. Default: the embedded bus, in the database." env:"REDIS_URL" placeholder:"URL"`
 }
 
 type devCommand struct {
-	Listen string `help:"Address to listen on." default:"127.0.0.1:3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
+	Listen string `help:"Address to listen on. Default: 127.0.0.1:3006." default:"127.0.0.1:3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
 	storage
 	Every time.Duration `help:"About how often a demo case starts; 0 = never." default:"1500ms"`
 }
@@ -47,7 +52,7 @@ func (c devCommand) Run(ctx context.Context, s streams) error {
 }
 
 type serveCommand struct {
-	Listen string `help:"Address to listen on." default:":3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
+	Listen string `help:"Address to listen on. Default: :3006, every interface." default:":3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
 	storage
 	Migrate bool `help:"Bring the database schema up to date before serving." env:"RONDO_MIGRATE"`
 
@@ -77,7 +82,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 }
 
 type migrateCommand struct {
-	storage
+	database
 }
 
 // Run migrates and says so.

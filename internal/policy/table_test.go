@@ -88,6 +88,9 @@ var imports = map[string]rule{
 	"client":  {rondo: contracts},
 	"modules": {rondo: with(contracts, "bus", "worker"), third: []string{xsync}},
 
+	// What a user's own module imports, and nothing else.
+	"examples/module": {rondo: []string{"event", "bus/redis", "worker"}},
+
 	// The checker and the simulation: the real loop on the executable
 	// specification of the store, never on a database.
 	"internal/invariant": {rondo: with(core, "store")},
@@ -110,6 +113,7 @@ var imports = map[string]rule{
 	"internal/auth/authtest": {rondo: []string{".", "internal/auth"}, third: []string{jwx, jsonExperiment}},
 	"internal/testenv":       {third: []string{postgresDriver, mysqlDriver, redisDriver}},
 	"internal/policy":        {},
+	"internal/doctest":       {},
 }
 
 // exclusive names modules that only some packages may know, whatever else their
