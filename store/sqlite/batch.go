@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	sqldriver "database/sql/driver"
+	"fmt"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
@@ -11,7 +12,8 @@ import (
 // batch is one write transaction of the write path.
 type batch struct {
 	*Store
-	conn sqldriver.Conn
+	conn     sqldriver.Conn
+	trusting bool // take every event for new
 }
 
 func (b *batch) exec(query string, values ...any) (sqldriver.Result, error) {
@@ -37,10 +39,28 @@ func (b *batch) changeOne(missing error, query string, values ...any) error {
 
 func (b *batch) load(load store.Load) (*store.Loaded, error) {
 	loaded := sqlstore.NewLoaded(load)
+	err := b.query(func(values []any) error {
+		version, ok := values[0].(int64)
+		if !ok {
+			return fmt.Errorf("data_version is %T", values[0])
+		}
+		b.hot.at(version)
+		return nil
+	}, b.queries.fileVersion)
+	if err != nil {
+		return nil, err
+	}
 	for key := range loaded.Cases {
+		if instance := b.hot.get(key); instance != nil {
+			sqlstore.Keep(loaded, instance)
+			continue
+		}
 		if err := b.loadCase(loaded, key); err != nil {
 			return nil, err
 		}
+	}
+	if b.trusting {
+		load.Events = nil
 	}
 	for _, key := range load.Events {
 		err := b.query(func(values []any) error {

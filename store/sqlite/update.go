@@ -15,6 +15,7 @@ import (
 // queries are the texts of the write path's statements.
 type queries struct {
 	live, cancelled, parked, seen, active, listened, streams string
+	fileVersion                                              string
 	update                                                   string
 	rejudge, unpark, park                                    string
 	duplicate, sent                                          string
@@ -28,12 +29,13 @@ func newQueries(t *sqlstore.Tables) queries {
 		cancelled: "SELECT " + t.Instances.Names("") + " FROM instances WHERE org_id = ? AND case_id = ? AND live IS NULL ORDER BY id DESC LIMIT 1",
 		parked: "SELECT " + t.Events.Names("e.") + " FROM parked p JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id " +
 			"WHERE p.org_id = ? AND p.case_id = ? ORDER BY e.id",
-		seen:     "SELECT case_id, outcome FROM events WHERE org_id = ? AND event_id = ?",
-		active:   "SELECT id, snapshot_hash FROM definitions WHERE org_id = ?1 AND active_product IN (?2, '') ORDER BY active_product DESC LIMIT 1",
-		streams:  "SELECT DISTINCT stream FROM log_positions",
-		listened: "SELECT joins, MAX(COALESCE((SELECT seq FROM log_entries ORDER BY seq DESC LIMIT 1), 0), seq) FROM log_head WHERE id = 1",
-		rejudge:  "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, error = ? WHERE org_id = ? AND event_id = ?",
-		unpark:   "DELETE FROM parked WHERE org_id = ? AND case_id = ? AND event_id = ?",
+		seen:        "SELECT case_id, outcome FROM events WHERE org_id = ? AND event_id = ?",
+		active:      "SELECT id, snapshot_hash FROM definitions WHERE org_id = ?1 AND active_product IN (?2, '') ORDER BY active_product DESC LIMIT 1",
+		streams:     "SELECT DISTINCT stream FROM log_positions",
+		fileVersion: "PRAGMA data_version",
+		listened:    "SELECT joins, MAX(COALESCE((SELECT seq FROM log_entries ORDER BY seq DESC LIMIT 1), 0), seq) FROM log_head WHERE id = 1",
+		rejudge:     "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, error = ? WHERE org_id = ? AND event_id = ?",
+		unpark:      "DELETE FROM parked WHERE org_id = ? AND case_id = ? AND event_id = ?",
 		park: "INSERT INTO parked (org_id, case_id, event_id) SELECT org_id, case_id, event_id FROM events " +
 			"WHERE org_id = ? AND event_id = ? ON CONFLICT DO NOTHING",
 		duplicate: "UPDATE events SET duplicates = duplicates + ? WHERE org_id = ? AND event_id = ?",
@@ -55,7 +57,9 @@ func newQueries(t *sqlstore.Tables) queries {
 }
 
 // Update implements store.Cases. The whole batch, decide included, is one write
-// transaction.
+// transaction. It first takes every event for new, which nearly all are: the
+// ledger's unique key refuses the batch if one is not, and then the batch is
+// decided again with the ledger looked up.
 func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
 	var committed store.Committed
 	if err := s.lock(ctx); err != nil {
@@ -69,7 +73,15 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 				return fmt.Errorf("connection is %T", dc)
 			}
 			var err error
-			committed, err = s.transaction(&batch{Store: s, conn: c}, load, decide)
+			b := &batch{Store: s, conn: c, trusting: s.distrust == 0}
+			committed, err = s.transaction(b, load, decide)
+			if b.trusting && (isUnique(err) || errors.Is(err, errNotVouched)) {
+				s.distrust = distrustFor
+				b.trusting = false
+				committed, err = s.transaction(b, load, decide)
+			} else if s.distrust > 0 {
+				s.distrust--
+			}
 			return err
 		})
 	})
@@ -77,6 +89,24 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 		return store.Committed{}, s.explain(err)
 	}
 	return committed, nil
+}
+
+// errNotVouched says that a batch asked about an event that it does not write, so
+// that the unique key cannot tell whether it was new.
+var errNotVouched = errors.New("the batch asked about an event that it does not write")
+
+// vouched reports whether every event asked about is also written.
+func vouched(asked []rondo.EventKey, written []rondo.EventRecord) bool {
+	rows := make(map[rondo.EventKey]bool, len(written))
+	for i := range written {
+		rows[rondo.EventKey{OrgID: written[i].OrgID, EventID: written[i].EventID}] = true
+	}
+	for _, key := range asked {
+		if !rows[key] {
+			return false
+		}
+	}
+	return true
 }
 
 // decideError is what decide returned: it goes back as it is.
@@ -100,45 +130,56 @@ func (s *Store) explain(err error) error {
 	}
 }
 
+// distrustFor is how many batches look events up in the ledger after one brought
+// an event that was there already: repeats come in bursts.
+const distrustFor = 64
+
 func (s *Store) transaction(b *batch, load store.Load, decide store.Decide) (store.Committed, error) {
 	if _, err := b.exec("BEGIN IMMEDIATE"); err != nil {
 		return store.Committed{}, err
 	}
-	committed, err := s.fill(b, load, decide)
+	committed, write, err := s.fill(b, load, decide)
 	if err != nil {
 		_, _ = b.exec("ROLLBACK") // fails when the database has already undone it
 		return store.Committed{}, err
 	}
 	if _, err := b.exec("COMMIT"); err != nil {
+		s.hot.forget()
 		_, _ = b.exec("ROLLBACK")
 		if isBusy(err) {
 			return store.Committed{}, err
 		}
 		return store.Committed{}, sqlstore.Ambiguous("sqlite: commit", err)
 	}
+	if write != nil {
+		s.hot.keep(write)
+	}
 	return committed, nil
 }
 
 // fill does everything between BEGIN and COMMIT.
-func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Committed, error) {
+func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Committed, *store.Write, error) {
 	loaded, err := b.load(load)
 	if err != nil {
-		return store.Committed{}, err
+		return store.Committed{}, nil, err
 	}
 	write, err := decide(loaded)
+	if b.trusting && len(load.Events) > 0 && (err != nil || write == nil || !vouched(load.Events, write.Events)) {
+		return store.Committed{}, nil, errNotVouched
+	}
 	if err != nil {
-		return store.Committed{}, decideError{err}
+		return store.Committed{}, nil, decideError{err}
 	}
 	if write == nil {
-		return store.Committed{}, nil
+		return store.Committed{}, nil, nil
 	}
 	plan, err := sqlstore.NewPlan(s.tables, write)
 	if err != nil {
-		return store.Committed{}, err
+		return store.Committed{}, nil, err
 	}
 	if err := b.write(plan); err != nil {
-		return store.Committed{}, err
+		return store.Committed{}, nil, err
 	}
 	seqs, err := b.send(plan.Outgoing)
-	return store.Committed{Seqs: seqs}, err
+	return store.Committed{Seqs: seqs}, write, err
 }

@@ -23,6 +23,8 @@ type writer struct {
 	// The rest belongs to whoever has the turn.
 	statements map[string]sqldriver.Stmt
 	args       []sqldriver.NamedValue
+	hot        hot
+	distrust   int // batches that still look events up in the ledger first
 }
 
 func openWriter(path string, opts Options) (*writer, error) {
@@ -85,6 +87,7 @@ func (w *writer) Write(ctx context.Context, work func(sqlstore.Querier) error) e
 		return err
 	}
 	defer w.unlock()
+	w.hot.forget()
 	return w.patiently(ctx, func() error {
 		if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 			return err
