@@ -25,13 +25,24 @@ const commitTimeout = time.Minute
 func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
 	var committed store.Committed
 	var err error
+	raced := 0
 	for range attempts {
 		committed, err = s.once(ctx, load, decide)
-		if err == nil || !errors.Is(err, errAgain) && !again(err) {
+		if isRace(err) {
+			raced++
+		}
+		if err == nil || raced > 2 || !isRace(err) && !errors.Is(err, errAgain) && !again(err) {
 			break
 		}
 	}
 	return committed, s.explain(ctx, err)
+}
+
+// isRace says that another batch, of another case, brought the same event first:
+// deciding again sees it.
+func isRace(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == uniqueViolation && refused.ConstraintName == "events_pkey"
 }
 
 // decideError is what decide returned: it goes back as it is.

@@ -1,0 +1,21 @@
+CREATE TABLE IF NOT EXISTS reason_codes (
+  org_id VARBINARY(255) NOT NULL,
+  scope VARBINARY(255) NOT NULL,
+  code VARBINARY(255) NOT NULL,
+  id BINARY(16) NOT NULL,
+  label MEDIUMBLOB NOT NULL,
+  description MEDIUMBLOB NOT NULL,
+  requires_note TINYINT NOT NULL,
+  step_kinds MEDIUMBLOB,
+  active TINYINT NOT NULL,
+  PRIMARY KEY (org_id, scope, code)
+) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
+
+CREATE TABLE IF NOT EXISTS step_kinds (
+  org_id VARBINARY(255) NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  version BIGINT NOT NULL,
+  contract MEDIUMBLOB,
+  status VARBINARY(255) NOT NULL,
+  PRIMARY KEY (org_id, name, version)
+) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;

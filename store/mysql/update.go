@@ -1,0 +1,153 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+// errAgain asks for a fresh transaction and a fresh decision.
+var errAgain = errors.New("mysql: run the transaction again")
+
+// commitTimeout bounds the second round trip, which a caller cannot cancel: once
+// COMMIT is on its way, giving up only makes its outcome unknown.
+const commitTimeout = time.Minute
+
+// Update implements store.Cases.
+func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
+	var committed store.Committed
+	var err error
+	raced := 0
+	for range attempts {
+		committed, err = s.once(ctx, load, decide)
+		if isRace(err) {
+			raced++
+		}
+		if err == nil || raced > 2 || !isRace(err) && !errors.Is(err, errAgain) && !again(err) {
+			break
+		}
+	}
+	return committed, s.explain(ctx, err)
+}
+
+// isRace says that another batch, of another case, brought the same event first:
+// deciding again sees it.
+func isRace(err error) bool {
+	return hasNumber(err, duplicateEntry) && strings.Contains(err.Error(), "events_key")
+}
+
+// decideError is what decide returned: it goes back as it is.
+type decideError struct{ error }
+
+func (e decideError) Unwrap() error { return e.error }
+
+func (s *Store) explain(ctx context.Context, err error) error {
+	const op = "mysql: update"
+	var decided decideError
+	var known *rondo.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &decided):
+		return decided.error
+	case errors.As(err, &known):
+		return err
+	case hasNumber(err, duplicateEntry):
+		return sqlstore.Forbidden(op, err)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		return sqlstore.Unavailable(op, err)
+	}
+}
+
+// once runs one transaction on one connection. Whatever happens, the connection
+// goes back clean or not at all.
+func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return store.Committed{}, err
+	}
+	defer conn.Close()
+	loaded, err := s.load(ctx, conn, load)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	write, err := decide(loaded)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, decideError{err})
+	}
+	if write == nil {
+		return store.Committed{}, rollback(ctx, conn, nil)
+	}
+	plan, err := sqlstore.NewPlan(s.tables, write)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	return s.commit(ctx, conn, plan)
+}
+
+// rollback ends the transaction and keeps the reason for it. A connection that
+// cannot roll back is not used again.
+func rollback(ctx context.Context, conn *sql.Conn, reason error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn }) // tells the pool to drop it
+		if reason == nil {
+			return err
+		}
+	}
+	return reason
+}
+
+// commit writes a plan and commits it in one packet.
+func (s *Store) commit(ctx context.Context, conn *sql.Conn, plan *sqlstore.Plan) (store.Committed, error) {
+	w := &writing{Store: s, packet: packet{conn: conn}, seqs: make([]int64, len(plan.Outgoing))}
+	if err := w.rows(ctx, plan); err != nil {
+		return store.Committed{}, rollback(ctx, conn, s.refusal(err))
+	}
+	if err := w.outgoing(ctx, plan.Outgoing); err != nil {
+		return store.Committed{}, rollback(ctx, conn, s.refusal(err))
+	}
+	w.add("COMMIT")
+	w.statement()
+	if err := w.send(ctx); err != nil {
+		var refused *mysql.MySQLError
+		if !errors.As(err, &refused) {
+			_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
+			return store.Committed{}, sqlstore.Ambiguous("mysql: commit", err)
+		}
+		return store.Committed{}, rollback(ctx, conn, s.refusal(err))
+	}
+	if len(w.seqs) == 0 {
+		w.seqs = nil
+	}
+	return store.Committed{Seqs: w.seqs}, nil
+}
+
+// refusal says which guard stopped a packet.
+func (s *Store) refusal(err error) error {
+	switch {
+	case hasNumber(err, columnNull) && strings.Contains(err.Error(), "'seq'"):
+		s.streams.Forget()
+		return errAgain
+	case hasNumber(err, columnNull) && strings.Contains(err.Error(), "'version'"), hasNumber(err, manyRows):
+		return sqlstore.VersionConflict("mysql", err)
+	case hasNumber(err, outOfRange):
+		return sqlstore.Unknown("mysql: update", "an event to judge again or count")
+	default:
+		return err
+	}
+}
