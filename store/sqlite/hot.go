@@ -32,11 +32,12 @@ func (h *hot) forget() { clear(h.instances) }
 func (h *hot) get(key rondo.CaseKey) *rondo.Instance { return h.instances[key] }
 
 // keep remembers what a committed write left behind. A case with parked events,
-// or one that has ended, is read from the file next time.
-func (h *hot) keep(write *store.Write) {
+// be they of this write or from before, or one that has ended, is read from the
+// file next time.
+func (h *hot) keep(loaded *store.Loaded, write *store.Write) {
 	for _, w := range write.Instances {
-		if w.Instance.Status.Terminal() {
-			delete(h.instances, w.Instance.Key())
+		if key := w.Instance.Key(); w.Instance.Status.Terminal() || len(loaded.Cases[key].Parked) > 0 {
+			delete(h.instances, key)
 			continue
 		}
 		h.put(w.Instance)

@@ -66,3 +66,47 @@ func TestRememberedInstancesAreAlwaysTheStoredOnes(t *testing.T) {
 		t.Errorf("after a claim the wake-up seen is %v, stored is %v", seen.WakeAt, lease)
 	}
 }
+
+// An event that waits for its case is still there after the case has moved on.
+func TestARememberedInstanceDoesNotHideParkedEvents(t *testing.T) {
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "parked.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ids := rondo.NewIDs(time.Now)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	key := rondo.CaseKey{OrgID: "acme", CaseID: "c-1"}
+	instance := rondo.Instance{
+		ID: ids.New(), OrgID: key.OrgID, CaseID: key.CaseID, ProductID: "p", Status: rondo.StatusRunning, Mode: rondo.ModeActive,
+		StartedAt: now, DeadlineAt: now.Add(time.Hour), WakeAt: now, Context: rondo.Context{},
+	}
+	parked := rondo.EventRecord{
+		ID: ids.New(), OrgID: key.OrgID, EventID: ids.New(), CaseID: key.CaseID, InstanceID: instance.ID, Type: "ai_review.completed",
+		Envelope: []byte("{}"), ReceivedAt: now, Outcome: rondo.OutcomeParked,
+	}
+	for version := int64(1); version <= 5; version++ {
+		_, err := s.Update(t.Context(), store.Load{Cases: []rondo.CaseKey{key}}, func(l *store.Loaded) (*store.Write, error) {
+			want := 0
+			if version > 2 { // it is parked by the second write
+				want = 1
+			}
+			if got := len(l.Cases[key].Parked); got != want {
+				t.Errorf("the write of version %d was shown %d parked events, stored are %d", version, got, want)
+			}
+			next := instance
+			next.Version = version
+			write := &store.Write{Instances: []store.InstanceWrite{{Instance: &next, Previous: version - 1}}}
+			if version == 2 {
+				write.Events = []rondo.EventRecord{parked}
+			}
+			return write, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

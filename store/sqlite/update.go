@@ -138,7 +138,7 @@ func (s *Store) transaction(b *batch, load store.Load, decide store.Decide) (sto
 	if _, err := b.exec("BEGIN IMMEDIATE"); err != nil {
 		return store.Committed{}, err
 	}
-	committed, write, err := s.fill(b, load, decide)
+	committed, loaded, write, err := s.fill(b, load, decide)
 	if err != nil {
 		_, _ = b.exec("ROLLBACK") // fails when the database has already undone it
 		return store.Committed{}, err
@@ -152,34 +152,34 @@ func (s *Store) transaction(b *batch, load store.Load, decide store.Decide) (sto
 		return store.Committed{}, sqlstore.Ambiguous("sqlite: commit", err)
 	}
 	if write != nil {
-		s.hot.keep(write)
+		s.hot.keep(loaded, write)
 	}
 	return committed, nil
 }
 
 // fill does everything between BEGIN and COMMIT.
-func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Committed, *store.Write, error) {
+func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Committed, *store.Loaded, *store.Write, error) {
 	loaded, err := b.load(load)
 	if err != nil {
-		return store.Committed{}, nil, err
+		return store.Committed{}, nil, nil, err
 	}
 	write, err := decide(loaded)
 	if b.trusting && len(load.Events) > 0 && (err != nil || write == nil || !vouched(load.Events, write.Events)) {
-		return store.Committed{}, nil, errNotVouched
+		return store.Committed{}, nil, nil, errNotVouched
 	}
 	if err != nil {
-		return store.Committed{}, nil, decideError{err}
+		return store.Committed{}, nil, nil, decideError{err}
 	}
 	if write == nil {
-		return store.Committed{}, nil, nil
+		return store.Committed{}, nil, nil, nil
 	}
 	plan, err := sqlstore.NewPlan(s.tables, write)
 	if err != nil {
-		return store.Committed{}, nil, err
+		return store.Committed{}, nil, nil, err
 	}
 	if err := b.write(plan); err != nil {
-		return store.Committed{}, nil, err
+		return store.Committed{}, nil, nil, err
 	}
 	seqs, err := b.send(plan.Outgoing)
-	return store.Committed{Seqs: seqs}, write, err
+	return store.Committed{Seqs: seqs}, loaded, write, err
 }
