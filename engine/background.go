@@ -93,6 +93,7 @@ func (e *Engine) runUpkeep(ctx context.Context) {
 			if err := e.resendOpen(ctx); err != nil && ctx.Err() == nil {
 				e.log.Error("publishing open requests again", "error", err)
 			}
+		case <-e.learned:
 		case <-time.After(upkeepEvery):
 		case <-ctx.Done():
 		}
@@ -152,6 +153,14 @@ func (e *Engine) bury(ctx context.Context, letters []rondo.DeadLetter) error {
 		e.observer.Committed(Commit{DeadLetters: len(letters)})
 	}
 	return err
+}
+
+// signal wakes whoever waits on a channel of capacity one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // pause waits for d, for a signal or for the end of ctx.

@@ -98,7 +98,11 @@ func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id ro
 	if err != nil {
 		return rondo.Definition{}, err
 	}
-	return published, e.refreshTypes(ctx)
+	if err := e.refreshTypes(ctx); err != nil {
+		return rondo.Definition{}, err
+	}
+	signal(e.learned)
+	return published, nil
 }
 
 // ArchiveDefinition takes an active definition out of use, or discards a draft.

@@ -100,6 +100,7 @@ type Engine struct {
 	senders  sync.WaitGroup
 	wakeSoon chan struct{}
 	lost     chan struct{}
+	learned  chan struct{} // there may be new event types
 }
 
 // New wires an engine. It does no I/O.
@@ -121,7 +122,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, observer: cfg.Observer,
-		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1),
+		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
 		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
@@ -155,10 +156,7 @@ func (e *Engine) Bus() bus.Bus { return e.bus }
 // request is published again, with the same ids. It does not block.
 func (e *Engine) BusLost(stream string) {
 	e.log.Warn("the bus lost entries; open requests are published again", "stream", stream)
-	select {
-	case e.lost <- struct{}{}:
-	default:
-	}
+	signal(e.lost)
 }
 
 // Start begins to work and returns when the engine is ready. On error nothing
@@ -199,12 +197,12 @@ func (e *Engine) Stop(ctx context.Context) {
 	e.inbound.stopFetching()
 	e.feeders.Wait()
 	e.loop.Stop(ctx)
+	e.outflow()
+	e.senders.Wait()
 	if e.relay != nil {
 		e.drainRelay(ctx)
 	}
 	e.inbound.drain(ctx, e.log)
-	e.outflow()
-	e.senders.Wait()
 	if e.embedded != nil {
 		if err := e.embedded.Close(); err != nil {
 			e.log.Warn("stopping the embedded bus", "error", err)
@@ -236,10 +234,7 @@ func (e *Engine) committed(b caseloop.Batch) {
 		}
 	}
 	if wake {
-		select {
-		case e.wakeSoon <- struct{}{}:
-		default:
-		}
+		signal(e.wakeSoon)
 	}
 	if e.observer != nil {
 		e.observer.Committed(commit)

@@ -14,6 +14,8 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/bus/redis"
 	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/mysql"
+	"github.com/rondo-engine/rondo/store/postgres"
 	"github.com/rondo-engine/rondo/store/sqlite"
 )
 
@@ -29,6 +31,10 @@ func OpenStore(address string, embedded bool) (store.Store, error) {
 			}
 		}
 		return sqlite.Open(rest, sqlite.Options{Embedded: embedded})
+	case "postgres", "postgresql":
+		return postgres.Open(address, postgres.Options{Embedded: embedded})
+	case "mysql", "mariadb":
+		return mysql.Open(address, mysql.Options{Embedded: embedded})
 	default:
 		return nil, &rondo.Error{
 			Code: rondo.CodeInvalid, Op: "open database", Message: "the database URL has an unknown scheme",
