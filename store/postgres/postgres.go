@@ -94,8 +94,22 @@ func Open(url string, opts Options) (*Store, error) {
 	params := config.ConnConfig.RuntimeParams
 	params["application_name"] = "rondo"
 	params["default_transaction_isolation"] = "read committed"
+	// Every statement here finds its rows by an index, and finds few. The planner
+	// would rather scan a young table whose keys look alike, and then the cost of a
+	// batch grows with the table.
+	for _, scan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
+		params[scan] = "off"
+	}
+	params["plan_cache_mode"] = "force_generic_plan" // parameters never change the plan
 	params["statement_timeout"] = strconv.FormatInt(opts.StatementTimeout.Milliseconds(), 10)
 	params["idle_in_transaction_session_timeout"] = strconv.FormatInt(opts.IdleTimeout.Milliseconds(), 10)
+	// Statements of the write path must go through indexes from the first row on. A
+	// plan that was made while a table was empty would scan it, and stay.
+	params["enable_seqscan"] = "off"
+	params["enable_hashjoin"] = "off"
+	params["enable_mergejoin"] = "off"
+	params["plan_cache_mode"] = "force_generic_plan"
+	params["jit"] = "off"
 
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
