@@ -131,7 +131,10 @@ func benchDocument(n int) json.RawMessage {
 
 // advance moves size cases one step each, in one batch.
 func (p *casePool) advance(ctx context.Context, size int) error {
-	p.rand.Shuffle(len(p.live), func(i, j int) { p.live[i], p.live[j] = p.live[j], p.live[i] })
+	for i := range size {
+		j := i + p.rand.IntN(len(p.live)-i)
+		p.live[i], p.live[j] = p.live[j], p.live[i]
+	}
 	write := &store.Write{Sent: p.sent}
 	load := store.Load{}
 	next := make([]*rondo.Instance, size)

@@ -18,6 +18,9 @@
 //   - instances.live is 1 unless the instance is cancelled, then NULL, so that
 //     one unique index both finds the instances of a case and forbids a second
 //     live one.
+//   - The index for lists begins with the status and not with the org: a planner
+//     that knows nothing yet of the data can then find the instances of a case by
+//     one index only, the right one.
 //   - parked names the ledger rows that wait for their case: a side table, so
 //     that ordinary events pay for no index of it.
 //   - cases is the lock row of a case where the database locks rows.

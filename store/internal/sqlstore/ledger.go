@@ -77,7 +77,7 @@ func (c *Cold) Instances(ctx context.Context, filter store.InstanceFilter, page 
 	return found, c.wrap("list instances", err)
 }
 
-// instancesQuery lists by the index (org, status, id). A list of an org over all
+// instancesQuery lists by the index (status, org, id). A list of an org over all
 // states is the newest of each state, merged: the index has no order by id alone,
 // and one more index would cost every case.
 func (c *Cold) instancesQuery(filter store.InstanceFilter, page store.Page) (string, []any) {

@@ -33,6 +33,6 @@ CREATE TABLE IF NOT EXISTS instances (
   live TINYINT GENERATED ALWAYS AS (CASE WHEN status <> 'cancelled' THEN 1 END) VIRTUAL,
   PRIMARY KEY (id),
   UNIQUE KEY instances_case (org_id, case_id, live),
-  KEY instances_list (org_id, status, id),
+  KEY instances_list (status, org_id, id),
   KEY instances_wake (wake_at)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;

@@ -29,6 +29,6 @@ CREATE TABLE IF NOT EXISTS instances (
 
 CREATE UNIQUE INDEX IF NOT EXISTS instances_case ON instances (org_id, case_id, live);
 
-CREATE INDEX IF NOT EXISTS instances_list ON instances (org_id, status, id);
+CREATE INDEX IF NOT EXISTS instances_list ON instances (status, org_id, id);
 
 CREATE INDEX IF NOT EXISTS instances_wake ON instances (wake_at) WHERE wake_at IS NOT NULL;
