@@ -87,3 +87,10 @@ type Consumer interface {
 	// Close stops fetching and flushes acks. Unacked entries go to others.
 	Close() error
 }
+
+// GroupLag is how far a group is behind on one stream.
+type GroupLag struct {
+	Group   string
+	Unread  int64 // entries not delivered yet; -1 when the driver cannot tell
+	Pending int64 // entries delivered and not acked
+}

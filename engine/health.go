@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
 )
 
 // Ready says what the engine depends on and whether each is usable now.
@@ -26,9 +27,9 @@ type Lag struct {
 	Streams      map[string]int64 // entries per stream that the orchestrator has not acked
 }
 
-// lagging is a bus that can tell how many entries a group has not acked.
+// lagging is a bus that can tell how far its groups are behind, by stream.
 type lagging interface {
-	Lag(ctx context.Context, group string) (map[string]int64, error)
+	Lag(ctx context.Context) (map[string][]bus.GroupLag, error)
 }
 
 // Lag asks the store and the bus how far behind the engine is.
@@ -51,9 +52,20 @@ func (e *Engine) Lag(ctx context.Context) (Lag, error) {
 	if !next.IsZero() {
 		lag.Timer = max(e.now().Sub(next), 0)
 	}
-	if b, ok := e.bus.(lagging); ok {
-		if lag.Streams, err = b.Lag(ctx, Group); err != nil {
-			return lag, rondo.Op("ask the bus for its lag", err)
+	b, ok := e.bus.(lagging)
+	if !ok {
+		return lag, nil
+	}
+	streams, err := b.Lag(ctx)
+	if err != nil {
+		return lag, rondo.Op("ask the bus for its lag", err)
+	}
+	lag.Streams = map[string]int64{}
+	for stream, groups := range streams {
+		for _, g := range groups {
+			if g.Group == Group {
+				lag.Streams[stream] = max(g.Unread, 0) + g.Pending
+			}
 		}
 	}
 	return lag, nil

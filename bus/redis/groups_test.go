@@ -119,7 +119,7 @@ func TestLag(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lag map[string][]GroupLag
-	want := map[string][]GroupLag{"a": {{Group: "g", Unread: 1, Pending: 2}}}
+	want := map[string][]bus.GroupLag{"a": {{Group: "g", Unread: 1, Pending: 2}}}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		var err error
 		if lag, err = b.Lag(t.Context()); err != nil {

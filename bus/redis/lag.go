@@ -2,19 +2,14 @@ package redis
 
 import (
 	"context"
-)
 
-// GroupLag is how far a group is behind on one stream.
-type GroupLag struct {
-	Group   string
-	Unread  int64 // entries not delivered yet; -1 when the server cannot tell
-	Pending int64 // entries delivered and not acked
-}
+	"github.com/rondo-engine/rondo/bus"
+)
 
 // Lag returns how far every group is behind, by event type, for all streams
 // under the bus's prefix. Streams without groups have no entry.
-func (b *Bus) Lag(ctx context.Context) (map[string][]GroupLag, error) {
-	lag := map[string][]GroupLag{}
+func (b *Bus) Lag(ctx context.Context) (map[string][]bus.GroupLag, error) {
+	lag := map[string][]bus.GroupLag{}
 	err := b.eachStream(ctx, func(key string) error {
 		groups, err := b.client.XInfoGroups(ctx, key).Result()
 		if err != nil {
@@ -22,7 +17,7 @@ func (b *Bus) Lag(ctx context.Context) (map[string][]GroupLag, error) {
 		}
 		for _, g := range groups {
 			stream := b.keys.eventType(key)
-			lag[stream] = append(lag[stream], GroupLag{Group: g.Name, Unread: g.Lag, Pending: g.Pending})
+			lag[stream] = append(lag[stream], bus.GroupLag{Group: g.Name, Unread: g.Lag, Pending: g.Pending})
 		}
 		return nil
 	})
