@@ -118,7 +118,7 @@ func TestLag(t *testing.T) {
 	if err := c.sendAcks(t.Context(), c.takeAcks()); err != nil {
 		t.Fatal(err)
 	}
-	var lag map[string][]GroupLag
+	var lag map[string][]bus.GroupLag
 	want := map[string][]bus.GroupLag{"a": {{Group: "g", Unread: 1, Pending: 2}}}
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		var err error

@@ -89,7 +89,7 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	if write == nil {
 		return store.Committed{}, rollback(ctx, conn, nil)
 	}
-	plan, err := sqlstore.NewPlan(s.tables, write)
+	plan, err := sqlstore.NewPlan(s.tables, loaded, write)
 	if err != nil {
 		return store.Committed{}, rollback(ctx, conn, err)
 	}

@@ -165,10 +165,15 @@ func (b *batch) write(plan *sqlstore.Plan) error {
 
 // updateInstance replaces an instance if it is still the one decided upon.
 func (b *batch) updateInstance(u *sqlstore.InstanceUpdate) error {
-	args := make([]any, 0, len(u.Row))
-	args = append(args, u.Row[sqlstore.MutableFrom:]...)
+	same := [2]bool{u.SameStatus, u.SameWake}
+	args := make([]any, 0, len(u.Row)+1)
+	for i := sqlstore.MutableFrom; i < len(u.Row); i++ {
+		if !left(b.tables.Instances.Columns[i].Name, same) {
+			args = append(args, u.Row[i])
+		}
+	}
 	args = append(args, u.Row[0], u.Row[1], u.Row[2], u.Previous)
-	result, err := b.exec(b.queries.update, args...)
+	result, err := b.exec(b.queries.update[same], args...)
 	if err != nil {
 		return err
 	}

@@ -42,18 +42,27 @@ func newQueries(t *sqlstore.Tables) queries {
 		sent:      "DELETE FROM outbox WHERE seq = ?",
 		insert:    map[string]string{},
 	}
-	var set strings.Builder
-	for i, c := range t.Instances.Columns[sqlstore.MutableFrom:] {
-		if i > 0 {
-			set.WriteString(", ")
+	q.update = map[[2]bool]string{}
+	for _, same := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
+		var set []string
+		for _, c := range t.Instances.Columns[sqlstore.MutableFrom:] {
+			if !left(c.Name, same) {
+				set = append(set, c.Name+" = ?")
+			}
 		}
-		set.WriteString(c.Name + " = ?")
+		q.update[same] = "UPDATE instances SET " + strings.Join(set, ", ") + " WHERE id = ? AND org_id = ? AND case_id = ? AND version = ?"
 	}
-	q.update = "UPDATE instances SET " + set.String() + " WHERE id = ? AND org_id = ? AND case_id = ? AND version = ?"
 	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
 	}
 	return q
+}
+
+// left reports whether an update leaves a column out: SQLite deletes and inserts
+// the entries of every index that an assigned column is part of, also when the
+// value stays the same.
+func left(column string, same [2]bool) bool {
+	return same[0] && column == "status" || same[1] && column == "wake_at"
 }
 
 // Update implements store.Cases. The whole batch, decide included, is one write
@@ -173,7 +182,7 @@ func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Comm
 	if write == nil {
 		return store.Committed{}, nil, nil, nil
 	}
-	plan, err := sqlstore.NewPlan(s.tables, write)
+	plan, err := sqlstore.NewPlan(s.tables, loaded, write)
 	if err != nil {
 		return store.Committed{}, nil, nil, err
 	}

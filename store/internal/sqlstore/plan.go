@@ -32,6 +32,10 @@ type Insert struct {
 type InstanceUpdate struct {
 	Row      []any // all columns of instances
 	Previous int64
+	// SameStatus and SameWake say that the columns status and wake_at stay what
+	// they are, as far as the batch has loaded the instance. A driver whose
+	// database rewrites every index of a column that is assigned leaves them out.
+	SameStatus, SameWake bool
 }
 
 // Rejudged is a ledger row with a new outcome.
@@ -50,10 +54,10 @@ type Duplicate struct {
 	Times int64
 }
 
-// NewPlan turns a Write into rows.
-func NewPlan(t *Tables, w *store.Write) (*Plan, error) {
+// NewPlan turns a Write, decided upon what was loaded, into rows.
+func NewPlan(t *Tables, loaded *store.Loaded, w *store.Write) (*Plan, error) {
 	p := &Plan{Sent: w.Sent, Acks: w.Acks, Outgoing: w.Outbox}
-	if err := p.instances(t, w.Instances); err != nil {
+	if err := p.instances(t, loaded, w.Instances); err != nil {
 		return nil, err
 	}
 	p.insert(&t.Events, eventRows(w.Events))
@@ -66,12 +70,7 @@ func NewPlan(t *Tables, w *store.Write) (*Plan, error) {
 	return p, nil
 }
 
-// Empty reports whether there is nothing to write.
-func (p *Plan) Empty() bool {
-	return len(p.Updates)+len(p.Inserts)+len(p.Rejudged)+len(p.Duplicates)+len(p.Sent)+len(p.Acks)+len(p.Outgoing) == 0
-}
-
-func (p *Plan) instances(t *Tables, writes []store.InstanceWrite) error {
+func (p *Plan) instances(t *Tables, loaded *store.Loaded, writes []store.InstanceWrite) error {
 	var added [][]any
 	for _, w := range writes {
 		row, err := instanceRow(w.Instance)
@@ -80,9 +79,14 @@ func (p *Plan) instances(t *Tables, writes []store.InstanceWrite) error {
 		}
 		if w.Previous == 0 {
 			added = append(added, row)
-		} else {
-			p.Updates = append(p.Updates, InstanceUpdate{Row: row, Previous: w.Previous})
+			continue
 		}
+		update := InstanceUpdate{Row: row, Previous: w.Previous}
+		if before := loaded.Cases[w.Instance.Key()].Instance; before != nil && before.ID == w.Instance.ID {
+			update.SameStatus = before.Status == w.Instance.Status
+			update.SameWake = Micros(before.WakeAt) == Micros(w.Instance.WakeAt)
+		}
+		p.Updates = append(p.Updates, update)
 	}
 	slices.SortFunc(p.Updates, func(a, b InstanceUpdate) int { return compareFirst(a.Row, b.Row) })
 	slices.SortFunc(added, compareFirst)
