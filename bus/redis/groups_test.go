@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/internal/testenv"
 )
 
