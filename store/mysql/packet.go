@@ -17,8 +17,8 @@ const maxPacket = 6 << 20
 type packet struct {
 	conn *sql.Conn
 	text []byte
-	// answers is how many statements so far answer with a status and not with
-	// rows; the driver reports an insert id for each of those.
+	// answers is how many statements there are so far; the driver reports an
+	// insert id for each, 0 for those that answer with rows.
 	answers int
 	numbers []numbering
 }
@@ -36,7 +36,7 @@ func (p *packet) statement() {
 }
 
 // query ends a statement that answers with rows.
-func (p *packet) query() { p.text = append(p.text, ';') }
+func (p *packet) query() { p.statement() }
 
 func (p *packet) add(s string) { p.text = append(p.text, s...) }
 

@@ -71,6 +71,10 @@ var logTests = []test{
 			same(d.t, "what was read", must(d.LogRead(d.ctx(), read.streams, read.after, read.limit))(d.t), read.want)
 		}
 	}},
+	{name: "entries are numbered as they are stored, whatever else the commit writes", opts: embedded, run: func(d *db) {
+		want := d.sendAndMore("workflow.halted")
+		same(d.t, "the log", d.logged("workflow.halted"), want)
+	}},
 	{name: "a commit that fails leaves no gap", opts: embedded, run: func(d *db) {
 		event := d.newEvent(key("c-1"), "case.created")
 		d.send(d.outgoing("a", 1))

@@ -25,6 +25,25 @@ func (d *db) send(events []rondo.Outgoing) []rondo.Outgoing {
 	return numbered(events, d.commit(&store.Write{Outbox: events}))
 }
 
+// sendAndMore is send in a commit that also writes everything else, twice, so
+// that the second replaces what the first wrote. It returns the events of both.
+func (d *db) sendAndMore(stream string) []rondo.Outgoing {
+	d.t.Helper()
+	instance, parked := d.newInstance(key("c-1")), d.newParked(key("c-1"))
+	first := d.outgoing(stream, 2)
+	all := numbered(first, d.commit(&store.Write{
+		Instances: []store.InstanceWrite{{Instance: instance}}, Events: []rondo.EventRecord{parked}, Outbox: first,
+	}))
+	next, judged := *instance, parked
+	next.Version++
+	judged.Outcome, judged.Processed = rondo.OutcomeApplied, true
+	second := d.outgoing(stream, 2)
+	return append(all, numbered(second, d.commit(&store.Write{
+		Instances: []store.InstanceWrite{{Instance: &next, Previous: instance.Version}}, Steps: []rondo.Step{d.newStep(&next, "ai_review", 1, 1)},
+		Rejudged: []rondo.EventRecord{judged}, Duplicates: []rondo.EventKey{{OrgID: parked.OrgID, EventID: parked.EventID}}, Outbox: second,
+	}))...)
+}
+
 func (d *db) claim(now time.Time, limit int) []rondo.Outgoing {
 	d.t.Helper()
 	return must(d.ClaimUnsent(d.ctx(), now, now, time.Minute, limit))(d.t)
@@ -49,6 +68,10 @@ var outboxTests = []test{
 		for i := range got {
 			sameBytes(d.t, "the envelope", got[i].Envelope, want[i].Envelope)
 		}
+	}},
+	{name: "events are numbered as they are stored, whatever else the commit writes", run: func(d *db) {
+		want := d.sendAndMore("workflow.halted")
+		same(d.t, "the unsent events", d.claim(epoch, 10), want)
 	}},
 	{name: "an event may be sent twice under one id", run: func(d *db) {
 		event := d.newOutgoing("ai_review.requested")
