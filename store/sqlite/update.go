@@ -16,7 +16,7 @@ import (
 type queries struct {
 	live, cancelled, parked, seen, active, listened, streams string
 	fileVersion                                              string
-	update                                                   string
+	update                                                   map[[2]bool]string // by SameStatus and SameWake
 	rejudge, unpark, park                                    string
 	duplicate, sent                                          string
 	insert                                                   map[string]string // by table
