@@ -23,4 +23,3 @@ if [ -n "${RONDO_TOKEN:-}" ]; then
   set -- "$@" -H "Authorization: Bearer $RONDO_TOKEN"
 fi
 curl "$@" "${RONDO:-http://127.0.0.1:3006}/events" --data-binary "$body"
-echo

@@ -79,6 +79,7 @@ func newScript(doc document) *script {
 }
 
 func (s *script) run(t *testing.T) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS(filepath.Join(root, "examples"))); err != nil {
 		t.Fatal(err)
@@ -151,7 +152,7 @@ func testBinary(t *testing.T) string {
 func startDev(t *testing.T, dir string) string {
 	t.Helper()
 	screen := &buffer{}
-	cmd := exec.Command(testBinary(t), "dev", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--every", "0")
+	cmd := exec.CommandContext(t.Context(), testBinary(t), "dev", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--every", "0")
 	cmd.Env = append(os.Environ(), asRondo+"=1", "DATABASE_URL=", "REDIS_URL=")
 	cmd.Stdout, cmd.Stderr = screen, screen
 	process := testenv.Start(t, cmd)
@@ -159,7 +160,7 @@ func startDev(t *testing.T, dir string) string {
 	var since time.Time
 	for attempt := 0; ; attempt++ {
 		found := ready.FindStringSubmatch(screen.String())
-		if since.IsZero() && found != nil && answers(found[1]) {
+		if since.IsZero() && found != nil && answers(t.Context(), found[1]) {
 			since = time.Now()
 		}
 		// A clock that shows whole seconds, as `date` in the documents does, must be
@@ -178,8 +179,12 @@ func startDev(t *testing.T, dir string) string {
 	}
 }
 
-func answers(address string) bool {
-	response, err := http.Get("http://" + address + "/health/ready")
+func answers(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health/ready", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return false
 	}
