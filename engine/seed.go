@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
@@ -19,8 +20,8 @@ func (e *Engine) seed(ctx context.Context) error {
 		return err
 	}
 	bodies := map[string]string{} // name → newest body
-	for i := len(shipped) - 1; i >= 0; i-- {
-		bodies[shipped[i].Name] = string(shipped[i].Body)
+	for _, template := range slices.Backward(shipped) { // the list is newest first
+		bodies[template.Name] = string(template.Body)
 	}
 	for _, draft := range definition.Templates() {
 		if bodies[draft.Name] == string(draft.Body) {
