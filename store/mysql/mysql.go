@@ -115,7 +115,7 @@ func Open(rawURL string, opts Options) (*Store, error) {
 		Migrations: steps,
 	}
 	return &Store{
-		Cold:     sqlstore.NewCold(&connections{db: db}, dialect, tables, opts.Embedded),
+		Cold:     sqlstore.NewCold(&connections{db: db}, dialect, tables),
 		db:       db,
 		tables:   tables,
 		texts:    newTexts(tables),

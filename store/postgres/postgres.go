@@ -137,7 +137,7 @@ func Open(url string, opts Options) (*Store, error) {
 		Migrations: steps,
 	}
 	return &Store{
-		Cold:     sqlstore.NewCold(&connections{pool: pool, db: stdlib.OpenDBFromPool(pool)}, dialect, tables, opts.Embedded),
+		Cold:     sqlstore.NewCold(&connections{pool: pool, db: stdlib.OpenDBFromPool(pool)}, dialect, tables),
 		pool:     pool,
 		tables:   tables,
 		queries:  newQueries(tables),

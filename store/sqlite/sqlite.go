@@ -121,7 +121,7 @@ func Open(path string, opts Options) (*Store, error) {
 		Migrations: steps,
 	}
 	return &Store{
-		Cold:     sqlstore.NewCold(connections, dialect, tables, opts.Embedded),
+		Cold:     sqlstore.NewCold(connections, dialect, tables),
 		writer:   connections,
 		tables:   tables,
 		queries:  newQueries(tables),

@@ -31,8 +31,10 @@ func openWriter(path string, opts Options) (*writer, error) {
 	// The journal mode needs the file to itself for a moment, so a second process
 	// that opens it at the same time must already be willing to wait.
 	wait := "busy_timeout(1000)"
+	// The cache is kept small on purpose: at the commit after a page split SQLite
+	// walks through all of it, and what is not in it is in the kernel's cache.
 	db, err := openPool(path, 1, wait, "journal_mode(WAL)", "synchronous("+string(opts.Synchronous)+")",
-		"foreign_keys(1)", "wal_autocheckpoint(4000)", "cache_size(-65536)", "temp_store(MEMORY)")
+		"foreign_keys(1)", "wal_autocheckpoint(4000)", "cache_size(-16384)", "temp_store(MEMORY)")
 	if err != nil {
 		return nil, err
 	}

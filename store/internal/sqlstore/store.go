@@ -9,15 +9,14 @@ import (
 
 // Cold is every part of the port but the write path of cases. Drivers embed it.
 type Cold struct {
-	run      Runner
-	dialect  *Dialect
-	tables   *Tables
-	embedded bool
+	run     Runner
+	dialect *Dialect
+	tables  *Tables
 }
 
-// NewCold makes the shared part of a driver. embedded is store.Options.Embedded.
-func NewCold(run Runner, dialect *Dialect, tables *Tables, embedded bool) *Cold {
-	return &Cold{run: run, dialect: dialect, tables: tables, embedded: embedded}
+// NewCold makes the shared part of a driver.
+func NewCold(run Runner, dialect *Dialect, tables *Tables) *Cold {
+	return &Cold{run: run, dialect: dialect, tables: tables}
 }
 
 // Close implements store.System.
