@@ -66,7 +66,7 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 		b.sent, b.acks = p.Lazy()
 	}
 	started := p.Now()
-	committed, err := p.Store.Update(ctx, b.load(), func(loaded *store.Loaded) (*store.Write, error) { return b.decide(ctx, loaded) })
+	committed, err := p.update(ctx, &b)
 	if err == nil {
 		outbox := numbered(b.write.Outbox, committed.Seqs)
 		if len(outbox) > 0 && p.Release != nil {
@@ -96,6 +96,24 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 	default:
 		for _, in := range inputs {
 			in.finish(Result{Err: rondo.Op("commit", err)})
+		}
+	}
+}
+
+// update commits the batch. Snapshots that this process has not compiled yet are
+// read between tries, never by decide: a read inside the transaction could wait
+// for the transaction itself.
+func (p *Processor) update(ctx context.Context, b *batch) (store.Committed, error) {
+	for {
+		committed, err := p.Store.Update(ctx, b.load(), b.decide)
+		missing, ok := errors.AsType[unknownSnapshots](err)
+		if !ok {
+			return committed, err
+		}
+		for _, hash := range missing {
+			if _, err := p.Snapshots.Get(ctx, hash); err != nil {
+				return store.Committed{}, err
+			}
 		}
 	}
 }
@@ -184,7 +202,10 @@ func startKey(in *Input) store.StartKey {
 	return store.StartKey{OrgID: in.Key.OrgID, ProductID: in.Event.Envelope.ProductID}
 }
 
-func (b *batch) decide(ctx context.Context, loaded *store.Loaded) (*store.Write, error) {
+func (b *batch) decide(loaded *store.Loaded) (*store.Write, error) {
+	if missing := b.processor.Snapshots.unknown(loaded); len(missing) > 0 {
+		return nil, missing
+	}
 	b.write = &store.Write{Sent: b.sent, Acks: b.acks}
 	b.results = make([]Result, len(b.inputs))
 	b.decided = b.decided[:0]
@@ -192,11 +213,11 @@ func (b *batch) decide(ctx context.Context, loaded *store.Loaded) (*store.Write,
 	b.fresh = make(map[rondo.EventKey]int, len(b.inputs))
 	env := flow.Env{Now: stored(b.processor.Now()), NewID: b.processor.NewID, Jitter: b.processor.Jitter, Known: event.Known}
 	for i, in := range b.inputs {
-		work, err := b.work(ctx, loaded, in)
+		work, err := b.work(loaded, in)
 		if err != nil {
 			return nil, err
 		}
-		result, err := b.decideOne(ctx, loaded, work, in, env)
+		result, err := b.decideOne(loaded, work, in, env)
 		if err != nil {
 			return nil, err
 		}
@@ -211,14 +232,14 @@ func (b *batch) decide(ctx context.Context, loaded *store.Loaded) (*store.Write,
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // work returns the case of an input as the batch has left it so far.
-func (b *batch) work(ctx context.Context, loaded *store.Loaded, in *Input) (*caseWork, error) {
+func (b *batch) work(loaded *store.Loaded, in *Input) (*caseWork, error) {
 	if work, ok := b.cases[in.Key]; ok {
 		return work, nil
 	}
 	found := loaded.Cases[in.Key]
 	work := &caseWork{position: -1, state: flow.State{Instance: found.Instance, Parked: found.Parked, Launched: b.processor.Launched}}
 	if found.Instance != nil {
-		snapshot, err := b.processor.Snapshots.Get(ctx, found.Instance.SnapshotHash)
+		snapshot, err := b.processor.Snapshots.Known(found.Instance.SnapshotHash)
 		if err != nil {
 			return nil, err
 		}
@@ -229,7 +250,7 @@ func (b *batch) work(ctx context.Context, loaded *store.Loaded, in *Input) (*cas
 	return work, nil
 }
 
-func (b *batch) decideOne(ctx context.Context, loaded *store.Loaded, work *caseWork, in *Input, env flow.Env) (Result, error) {
+func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env flow.Env) (Result, error) {
 	var input flow.Input
 	switch {
 	case in.Event != nil:
@@ -239,7 +260,7 @@ func (b *batch) decideOne(ctx context.Context, loaded *store.Loaded, work *caseW
 			}
 			return Result{Outcome: outcome, Duplicate: !b.again}, nil
 		}
-		if err := b.prepareStart(ctx, loaded, work, in); err != nil {
+		if err := b.prepareStart(loaded, work, in); err != nil {
 			return Result{}, err
 		}
 		input = flow.Event{Envelope: in.Event.Envelope, Raw: in.Event.Raw, Relay: in.Event.Relay, Replay: in.Event.Replay}
@@ -301,7 +322,7 @@ func (b *batch) known(loaded *store.Loaded, in *Input) (rondo.Outcome, bool) {
 }
 
 // prepareStart puts the definition that the event would start into the state.
-func (b *batch) prepareStart(ctx context.Context, loaded *store.Loaded, work *caseWork, in *Input) error {
+func (b *batch) prepareStart(loaded *store.Loaded, work *caseWork, in *Input) error {
 	work.state.Start = nil
 	if in.Event.Envelope.Type != event.TypeCaseCreated || work.state.Instance != nil {
 		return nil
@@ -310,7 +331,7 @@ func (b *batch) prepareStart(ctx context.Context, loaded *store.Loaded, work *ca
 	if !ok {
 		return nil
 	}
-	snapshot, err := b.processor.Snapshots.Get(ctx, active.SnapshotHash)
+	snapshot, err := b.processor.Snapshots.Known(active.SnapshotHash)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,12 @@ package caseloop
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // maxSnapshots bounds the cache of compiled snapshots; when it is full it starts
@@ -33,17 +35,14 @@ func NewSnapshots(source SnapshotSource) *Snapshots {
 
 // Get returns the compiled snapshot, reading and compiling it the first time.
 func (s *Snapshots) Get(ctx context.Context, hash string) (*definition.Snapshot, error) {
-	s.mu.RLock()
-	snapshot, ok := s.compiled[hash]
-	s.mu.RUnlock()
-	if ok {
+	if snapshot, err := s.Known(hash); err == nil {
 		return snapshot, nil
 	}
 	document, err := s.source.Snapshot(ctx, hash)
 	if err != nil {
 		return nil, rondo.Op("read snapshot "+hash, err)
 	}
-	snapshot, err = definition.Compile(document)
+	snapshot, err := definition.Compile(document)
 	if err != nil {
 		return nil, rondo.Op("compile snapshot "+hash, err)
 	}
@@ -54,4 +53,45 @@ func (s *Snapshots) Get(ctx context.Context, hash string) (*definition.Snapshot,
 	}
 	s.compiled[hash] = snapshot
 	return snapshot, nil
+}
+
+// Known returns a snapshot that is compiled already, else unknownSnapshots. It
+// does no I/O.
+func (s *Snapshots) Known(hash string) (*definition.Snapshot, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if snapshot, ok := s.compiled[hash]; ok {
+		return snapshot, nil
+	}
+	return nil, unknownSnapshots{hash}
+}
+
+// unknown lists the snapshots that deciding about what was loaded needs and that
+// are not compiled yet.
+func (s *Snapshots) unknown(loaded *store.Loaded) unknownSnapshots {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var missing unknownSnapshots
+	need := func(hash string) {
+		if _, ok := s.compiled[hash]; !ok {
+			missing = append(missing, hash)
+		}
+	}
+	for _, state := range loaded.Cases {
+		if state.Instance != nil {
+			need(state.Instance.SnapshotHash)
+		}
+	}
+	for _, active := range loaded.Active {
+		need(active.SnapshotHash)
+	}
+	return missing
+}
+
+// unknownSnapshots is how decide says what it needs before it can decide.
+type unknownSnapshots []string
+
+// Error names them.
+func (u unknownSnapshots) Error() string {
+	return "snapshots are not compiled yet: " + strings.Join(u, ", ")
 }
