@@ -166,7 +166,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err != nil {
 		return rondo.Op("start engine", err)
 	}
-	e.processor.Launched = launched
+	e.processor.Launched = launched.Truncate(time.Second) // producers may count in seconds
 	if err := e.seed(ctx); err != nil {
 		return rondo.Op("seed templates and reason codes", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"sync"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 )
@@ -13,6 +14,7 @@ const (
 	DefaultShards   = 2
 	DefaultBatch    = 128
 	DefaultQueue    = 4096
+	patience        = 2 * time.Second // how long Do waits for room in the queue
 	maxBatchPerCore = 1024
 )
 
@@ -84,11 +86,14 @@ func (l *Loop) Submit(ctx context.Context, in *Input) error {
 	return &rondo.Error{Code: rondo.CodeUnavailable, Message: "the engine is stopping", Hint: "try again shortly"}
 }
 
-// Do submits an input and waits for its result.
+// Do submits an input and waits for its result. When there is no room for it
+// soon, it is refused, so that callers learn about overload instead of piling up.
 func (l *Loop) Do(ctx context.Context, in *Input) Result {
 	answer := make(chan Result, 1)
 	in.Done = func(r Result) { answer <- r }
-	if err := l.Submit(ctx, in); err != nil {
+	soon, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := l.Submit(soon, in); err != nil {
 		return Result{Err: err}
 	}
 	select {
