@@ -95,7 +95,7 @@ func (w *world) Committed(c engine.Commit) {
 
 func (w *world) startReplica(t *testing.T) *replica {
 	t.Helper()
-	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{}}
+	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
 	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w}
 	if r.bus != nil {
 		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon}
@@ -169,10 +169,18 @@ func (w *world) restart(t *testing.T, i int) {
 	}
 }
 
-// await waits until something holds: it looks after every commit and delivery.
-// tell says what to look at when it never does.
+// await waits until something holds. tell says what to look at when it never
+// does.
 func (w *world) await(t *testing.T, what string, holds func() bool, tell func() string) {
 	t.Helper()
+	if !w.comes(holds) {
+		t.Fatalf("on %s, waited %v in vain: %s\n%s", w.ground.where(), patience, what, tell())
+	}
+}
+
+// comes looks after every commit and delivery whether something holds, and
+// reports false when it never does.
+func (w *world) comes(holds func() bool) bool {
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	tick := time.NewTicker(glance)
@@ -180,13 +188,13 @@ func (w *world) await(t *testing.T, what string, holds func() bool, tell func() 
 	for {
 		rung := w.bell.Next()
 		if holds() {
-			return
+			return true
 		}
 		select {
 		case <-rung:
 		case <-tick.C:
 		case <-limit.C:
-			t.Fatalf("on %s, waited %v in vain: %s\n%s", w.ground.where(), patience, what, tell())
+			return false
 		}
 	}
 }
