@@ -19,7 +19,7 @@ func (e *Engine) seed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bodies := map[string]string{} // name → newest body
+	bodies := map[string]string{}                       // name → newest body
 	for _, template := range slices.Backward(shipped) { // the list is newest first
 		bodies[template.Name] = string(template.Body)
 	}
