@@ -40,8 +40,9 @@ func columnsOf(t *sqlstore.Table, rows [][]any) []any {
 	return columns
 }
 
-func column[T any](rows [][]any, i int, value func(any) T) []T {
-	values := make([]T, len(rows))
+// column is a type that the driver encodes without reflection.
+func column[T any](rows [][]any, i int, value func(any) T) pgtype.FlatArray[T] {
+	values := make(pgtype.FlatArray[T], len(rows))
 	for n, row := range rows {
 		values[n] = value(row[i])
 	}

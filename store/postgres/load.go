@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -37,13 +38,7 @@ func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load
 			batch.Queue(s.queries.addCases, orgs, cases)
 		}
 		batch.Queue(s.queries.lockCases, orgs, cases).Query(each(func([]any) error { locked++; return nil }))
-		batch.Queue(s.queries.instances, orgs, cases).Query(each(func(values []any) error {
-			instance, err := sqlstore.ReadInstance(values)
-			if err == nil {
-				sqlstore.Keep(loaded, instance)
-			}
-			return err
-		}))
+		s.queueInstances(batch, keys, orgs, cases, loaded)
 		batch.Queue(s.queries.parked, orgs, cases).Query(each(func(values []any) error {
 			event, err := sqlstore.ReadEvent(values)
 			if err == nil {
@@ -56,6 +51,28 @@ func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load
 	s.queueActive(batch, load.Starts, loaded)
 	err := conn.SendBatch(ctx, batch).Close()
 	return locked, loaded, err
+}
+
+func (s *Store) queueInstances(batch *pgx.Batch, keys []rondo.CaseKey, orgs, cases []string, loaded *store.Loaded) {
+	held := s.recent.Held(keys)
+	ids, versions := make(pgtype.FlatArray[pgtype.UUID], len(keys)), make([]int64, len(keys))
+	for i, instance := range held {
+		if instance != nil {
+			ids[i], versions[i] = uuid(instance.ID), instance.Version
+		}
+	}
+	batch.Queue(s.queries.instances, orgs, cases, ids, versions).Query(each(func(values []any) error {
+		last := len(values) - 1
+		nr, ok := values[last].(int64)
+		if !ok || nr < 1 || nr > int64(len(held)) {
+			return fmt.Errorf("row of key %v", values[last])
+		}
+		instance, err := sqlstore.ReadInstanceHeld(values[:last], held[nr-1])
+		if err == nil {
+			sqlstore.Keep(loaded, instance)
+		}
+		return err
+	}))
 }
 
 func (s *Store) queueSeen(batch *pgx.Batch, keys []rondo.EventKey, loaded *store.Loaded) {

@@ -75,6 +75,7 @@ type Store struct {
 	tables   *sqlstore.Tables
 	queries  *queries
 	streams  sqlstore.Streams
+	recent   sqlstore.Recent
 	embedded bool
 }
 

@@ -41,7 +41,11 @@ func liveSteps(m *rondo.Machine) string {
 }
 
 // ReadInstance takes the columns of instances. It keeps the bytes it is given.
-func ReadInstance(values []any) (*rondo.Instance, error) {
+func ReadInstance(values []any) (*rondo.Instance, error) { return ReadInstanceHeld(values, nil) }
+
+// ReadInstanceHeld is ReadInstance for a row whose documents may be NULL because
+// held has them.
+func ReadInstanceHeld(values []any, held *rondo.Instance) (*rondo.Instance, error) {
 	r := reader{values: values}
 	i := &rondo.Instance{
 		ID: r.id(), OrgID: r.text(), CaseID: r.text(), ProductID: r.text(), StartedAt: r.time(),
@@ -55,6 +59,10 @@ func ReadInstance(values []any) (*rondo.Instance, error) {
 	i.Version = r.int()
 	if r.err != nil {
 		return nil, fmt.Errorf("read instance: %w", r.err)
+	}
+	if machine == nil && held != nil && held.ID == i.ID && held.Version == i.Version {
+		i.Machine, i.Context = held.Machine, held.Context
+		return i, nil
 	}
 	if err := json.Unmarshal(machine, &i.Machine); err != nil {
 		return nil, fmt.Errorf("read machine of instance %s: %w", i.ID, err)
