@@ -76,10 +76,25 @@ func (s *Store) tryLoad(ctx context.Context, conn *sql.Conn, load store.Load, ke
 }
 
 func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded) {
-	r.text = append(r.text, s.texts.instances...)
+	recent := s.recent.Held(keys)
+	held := make(map[rondo.ID]*rondo.Instance, len(recent))
+	for _, instance := range recent {
+		if instance != nil {
+			held[instance.ID] = instance
+		}
+	}
+	r.text = append(r.text, s.texts.instances[0]...)
+	r.text = appendHeld(r.text, recent)
+	r.text = append(r.text, s.texts.instances[1]...)
+	r.text = appendHeld(r.text, recent)
+	r.text = append(r.text, s.texts.instances[2]...)
 	r.text = appendCases(r.text, "", keys)
 	r.add(func(values []any) error {
-		instance, err := sqlstore.ReadInstance(values)
+		var id rondo.ID
+		if first, ok := values[0].([]byte); ok {
+			copy(id[:], first)
+		}
+		instance, err := sqlstore.ReadInstanceHeld(values, held[id])
 		if err == nil {
 			sqlstore.Keep(loaded, instance)
 		}

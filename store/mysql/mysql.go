@@ -72,6 +72,7 @@ type Store struct {
 	tables   *sqlstore.Tables
 	texts    *texts
 	streams  sqlstore.Streams
+	recent   sqlstore.Recent
 	embedded bool
 	stride   atomic.Int64 // auto_increment_increment of the server, 0 = not asked yet
 }

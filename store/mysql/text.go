@@ -100,19 +100,35 @@ func appendEvents(b []byte, prefix string, keys []rondo.EventKey) []byte {
 		func(k rondo.EventKey) string { return k.OrgID }, func(k rondo.EventKey) any { return sqlstore.ID(k.EventID) })
 }
 
+// appendHeld writes a condition that holds for exactly the given versions of
+// instances. It is one list of strings because the server searches that by
+// halves.
+func appendHeld(b []byte, held []*rondo.Instance) []byte {
+	b = append(b, "CONCAT(id, version) IN (NULL"...)
+	for _, instance := range held {
+		if instance != nil {
+			b = append(b, ',')
+			b = appendQuoted(b, strconv.AppendInt(instance.ID[:], instance.Version, 10))
+		}
+	}
+	return append(b, ')')
+}
+
 // texts are the fixed parts of the statements.
 type texts struct {
-	instances, parked string
-	insert            map[string]string // by table, up to VALUES
-	replace, merge    string            // around the rows of instances
+	instances      [3]string // around the condition for documents that are held, twice
+	parked         string
+	insert         map[string]string // by table, up to VALUES
+	replace, merge string            // around the rows of instances
 }
 
 func newTexts(t *sqlstore.Tables) *texts {
 	x := &texts{
-		instances: "SELECT " + t.Instances.Names("") + " FROM instances WHERE ",
-		parked:    "SELECT " + t.Events.Names("e.") + " FROM parked p JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id WHERE ",
-		insert:    map[string]string{},
+		parked: "SELECT " + t.Events.Names("e.") + " FROM parked p JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id WHERE ",
+		insert: map[string]string{},
 	}
+	const mark = "?"
+	copy(x.instances[:], strings.Split("SELECT "+sqlstore.HeldColumns(&t.Instances, "", mark)+" FROM instances WHERE ", mark))
 	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters} {
 		x.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES "
 	}

@@ -95,7 +95,11 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	return s.commit(ctx, conn, plan)
+	committed, err := s.commit(ctx, conn, plan)
+	if err == nil {
+		s.recent.Keep(write)
+	}
+	return committed, err
 }
 
 // rollback ends the transaction and keeps the reason for it. A connection that
