@@ -43,7 +43,7 @@ func (r *reading) end() { r.text = append(r.text, ';') }
 
 func (s *Store) tryLoad(ctx context.Context, conn *sql.Conn, load store.Load, keys []rondo.CaseKey, begin, create bool) (int, *store.Loaded, error) {
 	loaded := sqlstore.NewLoaded(load)
-	locked := 0
+	locked, parked := 0, false
 	var r reading
 	if begin {
 		r.text = append(r.text, "BEGIN"...)
@@ -60,7 +60,7 @@ func (s *Store) tryLoad(ctx context.Context, conn *sql.Conn, load store.Load, ke
 			r.text = append(r.text, " ORDER BY org_id, case_id FOR UPDATE"...)
 			r.add(func([]any) error { locked++; return nil })
 		}
-		s.addStates(&r, keys, loaded)
+		s.addStates(&r, keys, loaded, &parked)
 	}
 	addSeen(&r, load.Events, loaded)
 	actives := sqlstore.Actives{}
@@ -72,10 +72,15 @@ func (s *Store) tryLoad(ctx context.Context, conn *sql.Conn, load store.Load, ke
 		return 0, nil, err
 	}
 	actives.Keep(loaded, load.Starts)
+	if parked {
+		if err := s.loadParked(ctx, conn, keys, loaded); err != nil {
+			return 0, nil, err
+		}
+	}
 	return locked, loaded, nil
 }
 
-func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded) {
+func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded, parked *bool) {
 	recent := s.recent.Held(keys)
 	held := make(map[rondo.ID]*rondo.Instance, len(recent))
 	for _, instance := range recent {
@@ -100,6 +105,15 @@ func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded
 		}
 		return err
 	})
+	r.text = append(r.text, "SELECT 1 FROM parked WHERE "...)
+	r.text = appendCases(r.text, "", keys)
+	r.add(func([]any) error { *parked = true; return nil })
+}
+
+// loadParked fetches parked events in a round trip of its own: they are rare, and
+// looking for none by a join costs more than all the rest of a load.
+func (s *Store) loadParked(ctx context.Context, conn *sql.Conn, keys []rondo.CaseKey, loaded *store.Loaded) error {
+	var r reading
 	r.text = append(r.text, s.texts.parked...)
 	r.text = appendCases(r.text, "p.", keys)
 	r.text = append(r.text, " ORDER BY e.id"...)
@@ -110,6 +124,7 @@ func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded
 		}
 		return err
 	})
+	return r.run(ctx, conn)
 }
 
 func appendCaseRows(b []byte, keys []rondo.CaseKey) []byte {

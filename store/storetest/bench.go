@@ -146,6 +146,7 @@ func (p *casePool) advance(ctx context.Context, size int) error {
 		if p.live[n].Version == 5 {
 			next[n] = p.start(write)
 			load.Cases = append(load.Cases, next[n].Key())
+			load.Starts = append(load.Starts, store.StartKey{OrgID: next[n].OrgID, ProductID: next[n].ProductID})
 		}
 	}
 	events := load.Events
