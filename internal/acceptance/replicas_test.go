@@ -11,7 +11,7 @@ import (
 )
 
 // contested is how many cases are fought over on each pair.
-const contested = 12
+const contested = 30
 
 // TestTwoReplicasNeverAdvanceACaseTwice gives every completion of every case to
 // two engines at the same moment: the same event to both, or two events that

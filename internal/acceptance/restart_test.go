@@ -75,8 +75,7 @@ func (n *tenant) crashAt(at moment) (crashed bool) {
 	n.await("case "+caseID+" ending or its engine dying", func() bool {
 		return doomed.scissors.isCut() || n.ended(caseID)
 	})
-	doomed.scissors.arm(moment{})
-	if crashed = doomed.scissors.isCut(); crashed {
+	if crashed = doomed.scissors.disarm(); crashed {
 		n.w.restart(n.t, 0)
 		if !accepted && !n.enter(created) { // who is not answered sends again
 			n.t.Fatalf("on %s: case %s is not accepted after a restart", n.w.ground.where(), caseID)

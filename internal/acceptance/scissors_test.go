@@ -27,6 +27,7 @@ type scissors struct {
 	mu      sync.Mutex
 	armed   moment // effect 0 = not armed
 	effects int    // since armed
+	doomed  bool   // the moment has come
 	cut     bool
 	onCut   func() // called once, without the lock
 }
@@ -36,6 +37,15 @@ func (s *scissors) arm(at moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.armed, s.effects = at, 0
+}
+
+// disarm lets the replica live on, unless its moment has come already, which it
+// reports.
+func (s *scissors) disarm() (doomed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.armed = moment{}
+	return s.doomed
 }
 
 // isCut reports whether the replica is cut off.
@@ -63,6 +73,7 @@ func (s *scissors) effect(do func() error) error {
 	s.effects++
 	now := s.armed.effect > 0 && s.effects == s.armed.effect
 	before := s.armed.before
+	s.doomed = s.doomed || now
 	cut := s.cut
 	s.mu.Unlock()
 	if cut {

@@ -19,7 +19,7 @@ const (
 	patience = 30 * time.Second       // how long something may take on a busy machine before it counts as never
 	glance   = 25 * time.Millisecond  // how often is looked when nothing rings
 	ackSoon  = 400 * time.Millisecond // how long what a dead replica held waits on Redis
-	outlast  = 7 * time.Second        // longer than the leases and grace periods of the engine
+	outlast  = 31 * time.Second       // longer than any lease of an engine, shorter than any timeout of a template
 )
 
 // world is one ground with its replicas, the desk that plays the modules, and

@@ -111,6 +111,7 @@ var imports = map[string]rule{
 
 	// For tests only.
 	"internal/auth/authtest": {rondo: []string{".", "internal/auth"}, third: []string{jwx, jsonExperiment}},
+	"internal/acceptance":    {}, // tests alone
 	"internal/testenv":       {third: []string{postgresDriver, mysqlDriver, redisDriver}},
 	"internal/policy":        {},
 	"internal/doctest":       {},

@@ -1,0 +1,171 @@
+package acceptance
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/modules"
+)
+
+func TestKilledProcessesOnPostgresAndRedisLoseNothing(t *testing.T) {
+	t.Parallel()
+	newCrash(t, pair{store: "postgres", redis: true}, 2000, 5).onRedis()
+}
+
+func TestKilledProcessesOnMariaDBAndRedisLoseNothing(t *testing.T) {
+	t.Parallel()
+	newCrash(t, pair{store: "mariadb", redis: true}, 300, 3).onRedis()
+}
+
+func TestKilledProcessesOnOneSQLiteFileLoseNothing(t *testing.T) {
+	t.Parallel()
+	newCrash(t, pair{store: "sqlite"}, 300, 3).onOneFile()
+}
+
+// onRedis runs two servers; the modules live in the test and survive.
+func (c *crash) onRedis() {
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashLimit)
+	defer cancel()
+	for i := range c.members {
+		c.members[i] = startProgram(c.t, "serve", "--database", c.ground.database, "--redis", c.ground.redisURL,
+			"--migrate", "--no-auth-required", "--log-level", "warn")
+	}
+	c.members[0].publishDefinition(c.t, crashProduct, escalation)
+	events := c.ground.openBus(c.t)
+	defer events.Close()
+	suite := modules.New(events, modules.Config{
+		FailureRate: 0.1, ConsentRefusal: 0.05, Confidence: modules.Distribution{Mean: 0.75, Spread: 0.25}, Seed: c.seed,
+	})
+	if err := suite.Start(ctx); err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = suite.Stop(context.WithoutCancel(ctx)) }()
+
+	var created []bus.Message
+	for i := range c.cases {
+		e := c.created(i)
+		created = append(created, bus.Message{Stream: e.Type, EventID: e.EventID, Envelope: e.Encode()})
+	}
+	for batch := range slices.Chunk(created, 100) {
+		if err := events.Publish(ctx, batch); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	streams := newStreams(c.t, c.ground.redisURL)
+	defer streams.client.Close()
+	c.killAll(ctx, 9*c.cases, func() int {
+		streams.age(ctx)
+		return streams.entries(ctx)
+	})
+	c.check(c.awaitEnd(ctx, func() { streams.age(ctx) }))
+}
+
+// onOneFile runs two processes that hold engine and modules both, on one file.
+func (c *crash) onOneFile() {
+	ctx, cancel := context.WithTimeout(c.t.Context(), crashLimit)
+	defer cancel()
+	for i := range c.members {
+		c.members[i] = startProgram(c.t, "dev", "--every", "0", "--database", c.ground.database)
+	}
+	c.members[0].publishDefinition(c.t, crashProduct, escalation)
+	var senders sync.WaitGroup
+	defer senders.Wait()
+	const hands = 4
+	for hand := range hands {
+		senders.Go(func() {
+			for i := hand; i < c.cases; i += hands {
+				c.post(ctx, i)
+			}
+		})
+	}
+	c.killAll(ctx, 5*c.cases, func() int {
+		head, err := c.store.LogHead(ctx)
+		if err != nil {
+			return 0
+		}
+		return int(head)
+	})
+	c.check(c.awaitEnd(ctx, func() {}))
+}
+
+// post publishes the beginning of a case to one process, and as long as that
+// does not answer well, to the other.
+func (c *crash) post(ctx context.Context, i int) {
+	body := c.created(i).Encode()
+	member := i
+	if !poll(ctx, func() bool {
+		member++
+		status, _, err := c.members[member%len(c.members)].call(http.MethodPost, "/events", body)
+		return err == nil && (status == http.StatusAccepted || status == http.StatusOK)
+	}) {
+		c.t.Errorf("on %s, %s: nobody took case %s", c.ground.where(), c.label(), c.caseID(i))
+	}
+}
+
+// streams looks at Redis beside the bus.
+type streams struct {
+	client *redis.Client
+	keys   []string
+	aged   time.Time // when age last looked
+}
+
+func newStreams(t *testing.T, url string) *streams {
+	t.Helper()
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &streams{client: redis.NewClient(options)}
+	for _, name := range event.Types() {
+		s.keys = append(s.keys, "events:"+name)
+	}
+	return s
+}
+
+// entries counts what was ever published: nothing is trimmed meanwhile.
+func (s *streams) entries(ctx context.Context) int {
+	pipe := s.client.Pipeline()
+	for _, key := range s.keys {
+		pipe.XLen(ctx, key)
+	}
+	results, err := pipe.Exec(ctx)
+	if err != nil {
+		return 0
+	}
+	total := 0
+	for _, result := range results {
+		total += int(result.(*redis.IntCmd).Val())
+	}
+	return total
+}
+
+// age makes a minute pass for what a consumer took and has not acked for two
+// seconds, so that the test does not have to wait until others may have it.
+func (s *streams) age(ctx context.Context) {
+	if time.Since(s.aged) < time.Second/2 {
+		return
+	}
+	s.aged = time.Now()
+	for _, key := range s.keys {
+		pending, err := s.client.XPendingExt(ctx, &redis.XPendingExtArgs{
+			Stream: key, Group: engine.Group, Idle: 2 * time.Second, Start: "-", End: "+", Count: 10_000,
+		}).Result()
+		if err != nil {
+			continue // the stream has no entries yet
+		}
+		for _, p := range pending {
+			if p.Idle < time.Minute {
+				s.client.Do(ctx, "xclaim", key, engine.Group, p.Consumer, 0, p.ID, "idle", (2 * time.Minute).Milliseconds(), "justid")
+			}
+		}
+	}
+}
