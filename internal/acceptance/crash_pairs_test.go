@@ -66,7 +66,7 @@ func (c *crash) onRedis() {
 		streams.age(ctx)
 		return streams.entries(ctx)
 	})
-	c.check(c.awaitEnd(ctx, func() { streams.age(ctx) }))
+	c.check(ctx, c.awaitEnd(ctx, func() { streams.age(ctx) }), func(stream string) [][]byte { return streams.published(ctx, c.t, stream) })
 }
 
 // onOneFile runs two processes that hold engine and modules both, on one file.
@@ -94,7 +94,17 @@ func (c *crash) onOneFile() {
 		}
 		return int(head)
 	})
-	c.check(c.awaitEnd(ctx, func() {}))
+	c.check(ctx, c.awaitEnd(ctx, func() {}), func(stream string) [][]byte {
+		rows, err := c.store.LogRead(ctx, []string{stream}, 0, 100*c.cases)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var all [][]byte
+		for _, row := range rows {
+			all = append(all, row.Envelope)
+		}
+		return all
+	})
 }
 
 // post publishes the beginning of a case to one process, and as long as that
@@ -146,6 +156,21 @@ func (s *streams) entries(ctx context.Context) int {
 		total += int(result.(*redis.IntCmd).Val())
 	}
 	return total
+}
+
+// published returns every entry of a stream.
+func (s *streams) published(ctx context.Context, t *testing.T, stream string) [][]byte {
+	t.Helper()
+	entries, err := s.client.XRange(ctx, "events:"+stream, "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [][]byte
+	for _, entry := range entries {
+		envelope, _ := entry.Values["envelope"].(string)
+		all = append(all, []byte(envelope))
+	}
+	return all
 }
 
 // age makes a minute pass for what a consumer took and has not acked for two

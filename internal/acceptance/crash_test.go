@@ -157,9 +157,11 @@ func (c *crash) describe(instances []*rondo.Instance) string {
 }
 
 // check looks at what is left: every case once, ended for a reason of its own,
-// every outcome applied exactly once.
-func (c *crash) check(instances []*rondo.Instance) {
+// every outcome applied exactly once, every end told. published returns what the
+// bus carried on a stream.
+func (c *crash) check(ctx context.Context, instances []*rondo.Instance, published func(stream string) [][]byte) {
 	c.t.Helper()
+	c.checkTold(ctx, instances, published)
 	started := map[string]int{}
 	ends := map[string]int{}
 	for _, i := range instances {
@@ -195,6 +197,43 @@ func (c *crash) check(instances []*rondo.Instance) {
 	letters := deadLetters(c.t, c.store)
 	if len(letters) > 0 {
 		c.t.Errorf("on %s, %s: there are %d dead letters, the newest of %s: %s", c.ground.where(), c.label(), len(letters), letters[0].Stream, letters[0].Reason)
+	}
+}
+
+// checkTold waits until everything committed is sent, and expects the end of
+// every case on the bus, as one event however often it was sent.
+func (c *crash) checkTold(ctx context.Context, instances []*rondo.Instance, published func(stream string) [][]byte) {
+	c.t.Helper()
+	if !poll(ctx, func() bool {
+		unsent, _, err := c.store.Backlog(ctx)
+		return err == nil && unsent == 0
+	}) {
+		c.t.Errorf("on %s, %s: events stay in the outbox that nobody sends\n%s", c.ground.where(), c.label(), c.said())
+	}
+	told := map[string]map[rondo.ID]bool{} // case and stream → distinct events
+	for _, stream := range []string{event.TypeCaseWorkflowCompleted, event.TypeWorkflowCompleted, event.TypeWorkflowHalted} {
+		for _, raw := range published(stream) {
+			e, err := event.Parse(raw)
+			if err != nil {
+				c.t.Fatalf("on %s, %s: an entry of %s does not parse: %v", c.ground.where(), c.label(), stream, err)
+			}
+			key := e.CaseID + " " + stream
+			if told[key] == nil {
+				told[key] = map[rondo.ID]bool{}
+			}
+			told[key][e.EventID] = true
+		}
+	}
+	for _, i := range instances {
+		wanted := []string{event.TypeWorkflowHalted}
+		if i.Status == rondo.StatusCompleted {
+			wanted = []string{event.TypeCaseWorkflowCompleted, event.TypeWorkflowCompleted}
+		}
+		for _, stream := range wanted {
+			if n := len(told[i.CaseID+" "+stream]); n != 1 {
+				c.t.Errorf("on %s, %s: case %s is %s, and %s was told by %d events", c.ground.where(), c.label(), i.CaseID, i.Status, stream, n)
+			}
+		}
 	}
 }
 
