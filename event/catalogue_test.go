@@ -8,8 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rondo-engine/rondo/internal/canon"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rondo-engine/rondo/internal/canon"
 )
 
 func TestEveryTypeHasASchemaAndEverySchemaAType(t *testing.T) {

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/canon"
-	"pgregory.net/rapid"
 )
 
 func drawEnvelope(t *rapid.T) *Envelope {

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -128,9 +129,7 @@ func TestKeysThatMustNotVerifyAreLeftOut(t *testing.T) {
 	is := authtest.NewIssuer(t)
 	changed := func(kid string, change map[string]any) map[string]any {
 		entry := authtest.RSAEntry(kid, &is.RSA.PublicKey)
-		for k, v := range change {
-			entry[k] = v
-		}
+		maps.Copy(entry, change)
 		return entry
 	}
 	is.Publish(authtest.RSAEntry("weak", &weak.PublicKey))

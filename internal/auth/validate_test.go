@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestStubIsTheLocalUserOnLoopbackNamesOnly(t *testing.T) {
 	}
 	want := rondo.Principal{Tenant: "demo", User: "local", Scopes: auth.AllScopes()}
 	for _, host := range []string{"127.0.0.1:3006", "localhost:3006", "LOCALHOST", "[::1]:3006", "[::1]", "127.0.0.1"} {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host
 		got, err := stub.Authenticate(r)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -74,7 +75,7 @@ func TestStubIsTheLocalUserOnLoopbackNamesOnly(t *testing.T) {
 		}
 	}
 	for _, host := range []string{"evil.example", "evil.example:3006", "127.0.0.1.evil.example", "", "0.0.0.0:3006"} {
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = host
 		if got, err := stub.Authenticate(r); rondo.CodeOf(err) != auth.CodeTokenMissing {
 			t.Errorf("host %q: got %+v, %v, want %s", host, got, err, auth.CodeTokenMissing)

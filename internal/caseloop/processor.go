@@ -106,7 +106,7 @@ func (p *Processor) apply(ctx context.Context, inputs []*Input, again bool) {
 func (p *Processor) update(ctx context.Context, b *batch) (store.Committed, error) {
 	for {
 		committed, err := p.Store.Update(ctx, b.load(), b.decide)
-		missing, ok := errors.AsType[unknownSnapshots](err)
+		missing, ok := errors.AsType[unknownSnapshotsError](err)
 		if !ok {
 			return committed, err
 		}

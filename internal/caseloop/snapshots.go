@@ -55,7 +55,7 @@ func (s *Snapshots) Get(ctx context.Context, hash string) (*definition.Snapshot,
 	return snapshot, nil
 }
 
-// Known returns a snapshot that is compiled already, else unknownSnapshots. It
+// Known returns a snapshot that is compiled already, else unknownSnapshotsError. It
 // does no I/O.
 func (s *Snapshots) Known(hash string) (*definition.Snapshot, error) {
 	s.mu.RLock()
@@ -63,15 +63,15 @@ func (s *Snapshots) Known(hash string) (*definition.Snapshot, error) {
 	if snapshot, ok := s.compiled[hash]; ok {
 		return snapshot, nil
 	}
-	return nil, unknownSnapshots{hash}
+	return nil, unknownSnapshotsError{hash}
 }
 
 // unknown lists the snapshots that deciding about what was loaded needs and that
 // are not compiled yet.
-func (s *Snapshots) unknown(loaded *store.Loaded) unknownSnapshots {
+func (s *Snapshots) unknown(loaded *store.Loaded) unknownSnapshotsError {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var missing unknownSnapshots
+	var missing unknownSnapshotsError
 	need := func(hash string) {
 		if _, ok := s.compiled[hash]; !ok {
 			missing = append(missing, hash)
@@ -88,10 +88,10 @@ func (s *Snapshots) unknown(loaded *store.Loaded) unknownSnapshots {
 	return missing
 }
 
-// unknownSnapshots is how decide says what it needs before it can decide.
-type unknownSnapshots []string
+// unknownSnapshotsError is how decide says what it needs before it can decide.
+type unknownSnapshotsError []string
 
 // Error names them.
-func (u unknownSnapshots) Error() string {
+func (u unknownSnapshotsError) Error() string {
 	return "snapshots are not compiled yet: " + strings.Join(u, ", ")
 }

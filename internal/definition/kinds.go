@@ -2,6 +2,7 @@ package definition
 
 import (
 	"embed"
+	"maps"
 	"path"
 	"strings"
 	"sync"
@@ -50,9 +51,7 @@ func kindsOf(env Environment) map[string]*Contract {
 			kinds[name] = c
 		}
 	}
-	for name, c := range builtinContracts() {
-		kinds[name] = c
-	}
+	maps.Copy(kinds, builtinContracts())
 	return kinds
 }
 

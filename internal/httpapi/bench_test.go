@@ -34,7 +34,7 @@ func BenchmarkPublishEvent(b *testing.B) {
 			token := "Bearer " + is.Token("acme", "ann", auth.AllScopes())
 			b.ReportAllocs()
 			for b.Loop() {
-				r := httptest.NewRequest("POST", "/events", strings.NewReader(body))
+				r := httptest.NewRequest(http.MethodPost, "/events", strings.NewReader(body))
 				r.Header.Set("Content-Type", "application/json")
 				r.Header.Set("Authorization", token)
 				rec := httptest.NewRecorder()

@@ -16,7 +16,7 @@ import (
 type newDefinition struct {
 	Kind       string           `json:"kind,omitempty" enum:"case,conversation,run" default:"case"`
 	ProductID  string           `json:"product_id,omitempty" minLength:"1" maxLength:"128" doc:"Absent: every product of the organisation"`
-	Definition definitionSource `json:"definition,omitempty" doc:"An object, or a string that holds JSON (comments and trailing commas are fine) or YAML"`
+	Definition definitionSource `json:"definition,omitzero" doc:"An object, or a string that holds JSON (comments and trailing commas are fine) or YAML"`
 	TemplateID string           `json:"template_id,omitempty" format:"uuid" doc:"Instead of definition: copy this template"`
 	Reason     string           `json:"reason,omitempty" maxLength:"4096"`
 }
@@ -127,7 +127,7 @@ func readNewDefinition(raw []byte) (rondo.NewDefinition, error) {
 // takeSource accepts an object as it is and a string as the text it holds.
 func takeSource(value []byte, into *[]byte) *rondo.FieldError {
 	if text, ok := canon.Text(value); ok {
-		*into = []byte(text)
+		*into = text
 		return nil
 	}
 	if value[0] != '{' {

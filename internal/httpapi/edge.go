@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -79,7 +80,7 @@ func cleanPath(p string) string {
 func (a *API) recovered(rec *recorder, x *exchange, cause any) bool {
 	// Whatever was thrown, even an error with a code of its own, is a defect.
 	x.failure = &rondo.Error{Code: rondo.CodeInternal, Op: "panic", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
-	if rec.status != 0 || cause == http.ErrAbortHandler {
+	if rec.status != 0 || aborted(cause) {
 		rec.status = http.StatusInternalServerError
 		return false
 	}
@@ -193,3 +194,9 @@ func (r *recorder) Write(b []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// aborted reports whether a handler panicked only to cut the connection.
+func aborted(cause any) bool {
+	err, ok := cause.(error)
+	return ok && errors.Is(err, http.ErrAbortHandler)
+}

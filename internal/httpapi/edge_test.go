@@ -283,7 +283,7 @@ func TestPayloadsAppearInNoLogMetricOrError(t *testing.T) {
 		t.Errorf("%d log lines for %d requests", got, len(answers))
 	}
 	rec := httptest.NewRecorder()
-	b.metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	b.metrics.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if strings.Contains(rec.Body.String(), canary) || !strings.Contains(rec.Body.String(), `method="OTHER"`) {
 		t.Errorf("the metrics show it, or miss the odd method:\n%s", rec.Body)
 	}
@@ -345,7 +345,7 @@ func TestServerRefusesOversizedHeaders(t *testing.T) {
 		<-done
 	}()
 	for size, want := range map[int]int{8 << 10: 200, 20 << 10: 431} {
-		req, err := http.NewRequest("GET", "http://"+listener.Addr().String()+"/health", nil)
+		req, err := http.NewRequest(http.MethodGet, "http://"+listener.Addr().String()+"/health", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -136,9 +137,7 @@ func TestForgedTokensOpenNoRoute(t *testing.T) {
 		t.Run(route.ID, func(t *testing.T) {
 			for _, f := range forgeries {
 				r := requestFor(route)
-				for name, values := range f.Header {
-					r.Header[name] = values
-				}
+				maps.Copy(r.Header, f.Header)
 				rec := httptest.NewRecorder()
 				b.ServeHTTP(rec, r)
 				status := http.StatusUnauthorized
@@ -167,7 +166,7 @@ func TestKeysOutOfReachAre503(t *testing.T) {
 	t.Parallel()
 	b, is := tokenBench(t)
 	is.AnswerKeysWith(func() (int, string) { return 500, "" })
-	r := httptest.NewRequest("GET", "/workflow-instances", nil)
+	r := httptest.NewRequest(http.MethodGet, "/workflow-instances", nil)
 	r.Header.Set("Authorization", "Bearer "+is.Token("acme", "ann", auth.AllScopes()))
 	rec := httptest.NewRecorder()
 	b.ServeHTTP(rec, r)

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -151,7 +152,7 @@ func TestTwoSetsDoNotShareCounters(t *testing.T) {
 func scrape(t *testing.T, m *metrics.Metrics) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	m.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	body, err := io.ReadAll(rec.Body)
 	if err != nil || rec.Code != 200 {
 		t.Fatalf("scrape: status %d, %v", rec.Code, err)

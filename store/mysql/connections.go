@@ -40,8 +40,7 @@ func (c *connections) once(ctx context.Context, work func(sqlstore.Querier) erro
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		var refused *mysql.MySQLError
-		if errors.As(err, &refused) {
+		if _, ok := errors.AsType[*mysql.MySQLError](err); ok {
 			return err
 		}
 		return sqlstore.Ambiguous("mysql: commit", err)

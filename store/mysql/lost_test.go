@@ -63,6 +63,7 @@ func killOthers(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer rows.Close()
 	var connections []int64
 	for rows.Next() {
 		var id int64

@@ -27,6 +27,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -172,12 +173,7 @@ func hasNumber(err error, numbers ...uint16) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	for _, n := range numbers {
-		if e.Number == n {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(numbers, e.Number)
 }
 
 // again says that the same work may succeed when it runs again.

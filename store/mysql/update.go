@@ -128,8 +128,7 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, plan *sqlstore.Plan)
 	w.add("COMMIT")
 	w.statement()
 	if err := w.send(ctx); err != nil {
-		var refused *mysql.MySQLError
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*mysql.MySQLError](err); !ok {
 			_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 			return store.Committed{}, sqlstore.Ambiguous("mysql: commit", err)
 		}

@@ -24,6 +24,7 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -161,12 +162,7 @@ func hasState(err error, states ...string) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	for _, state := range states {
-		if e.Code == state {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(states, e.Code)
 }
 
 // again says that the same work may succeed when it runs again.
@@ -205,8 +201,7 @@ func (c *connections) once(ctx context.Context, work func(sqlstore.Querier) erro
 		return err
 	}
 	if err := tx.Commit(); err != nil {
-		var refused *pgconn.PgError
-		if errors.As(err, &refused) {
+		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			return err
 		}
 		return sqlstore.Ambiguous("postgres: commit", err)

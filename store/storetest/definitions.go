@@ -73,8 +73,14 @@ var definitionTests = []test{
 			org, product string
 			version      int
 		}{
-			{"acme", "derma", 1}, {"acme", "derma", 2}, {"acme", "cardio", 1}, {"acme", "", 1},
-			{"other", "derma", 1}, {"acme", "derma", 3}, {"acme", "", 2}, {"acme", "Derma", 1},
+			{"acme", "derma", 1},
+			{"acme", "derma", 2},
+			{"acme", "cardio", 1},
+			{"acme", "", 1},
+			{"other", "derma", 1},
+			{"acme", "derma", 3},
+			{"acme", "", 2},
+			{"acme", "Derma", 1},
 		} {
 			if got := d.create(d.newDefinition(want.org, want.product)).Version; got != want.version {
 				d.t.Fatalf("(%q, %q) got version %d, want %d", want.org, want.product, got, want.version)

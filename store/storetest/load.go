@@ -133,8 +133,12 @@ func testActive(d *db) {
 	must(d.CreateDefinition(d.ctx(), d.newTemplate("ai_only"), d.newRevision(rondo.Definition{}, "shipped")))(d.t)
 
 	starts := []store.StartKey{
-		{OrgID: "acme", ProductID: "derma"}, {OrgID: "acme", ProductID: "cardio"}, {OrgID: "acme", ProductID: "Derma"},
-		{OrgID: "other", ProductID: "derma"}, {OrgID: "none", ProductID: "derma"}, {OrgID: "acme", ProductID: "derma"},
+		{OrgID: "acme", ProductID: "derma"},
+		{OrgID: "acme", ProductID: "cardio"},
+		{OrgID: "acme", ProductID: "Derma"},
+		{OrgID: "other", ProductID: "derma"},
+		{OrgID: "none", ProductID: "derma"},
+		{OrgID: "acme", ProductID: "derma"},
 	}
 	want := map[store.StartKey]store.ActiveDefinition{
 		starts[0]: {DefinitionID: product.ID, SnapshotHash: "hash-derma"},
