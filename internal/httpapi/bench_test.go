@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
