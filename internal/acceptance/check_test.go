@@ -64,9 +64,16 @@ func readCase(ctx context.Context, s store.Store, snapshots *caseloop.Snapshots,
 	return invariant.Case{}, fmt.Errorf("it never stood still")
 }
 
-// wantEverythingSent waits until no committed event is left in the outbox.
+// wantEverythingSent waits until no committed event is left in the outbox, and
+// expects that nothing was acked before it was stored.
 func (w *world) wantEverythingSent(t *testing.T) {
 	t.Helper()
+	w.mu.Lock()
+	early := w.early
+	w.mu.Unlock()
+	for _, what := range early {
+		t.Errorf("on %s: %s was acked before it was in the ledger (I13)", w.ground.where(), what)
+	}
 	w.await(t, "an empty outbox", func() bool {
 		count, _, err := w.store.Backlog(t.Context())
 		return err == nil && count == 0

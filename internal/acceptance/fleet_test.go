@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -142,5 +141,5 @@ func (b *tail) Write(p []byte) (int, error) {
 func (b *tail) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return fmt.Sprintf("%s", b.kept)
+	return string(b.kept)
 }

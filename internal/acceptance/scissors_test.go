@@ -151,6 +151,7 @@ type cutBus struct {
 	bus.Bus
 	scissors *scissors
 	ackWait  time.Duration
+	acking   func(bus.Delivery) // told of every ack before it is given
 }
 
 func (c cutBus) Publish(ctx context.Context, messages []bus.Message) error {
@@ -160,14 +161,18 @@ func (c cutBus) Publish(ctx context.Context, messages []bus.Message) error {
 func (c cutBus) Subscribe(ctx context.Context, sub bus.Subscription) (bus.Consumer, error) {
 	sub.AckWait = c.ackWait
 	consumer, err := c.Bus.Subscribe(ctx, sub)
-	return cutConsumer{consumer, c.scissors}, err
+	return cutConsumer{consumer, c.scissors, c.acking}, err
 }
 
 type cutConsumer struct {
 	bus.Consumer
 	scissors *scissors
+	acking   func(bus.Delivery)
 }
 
 func (c cutConsumer) Ack(ctx context.Context, deliveries []bus.Delivery) error {
+	for _, d := range deliveries {
+		c.acking(d)
+	}
 	return c.scissors.quietly(func() error { return c.Consumer.Ack(ctx, deliveries) })
 }

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -90,9 +91,7 @@ func (n *tenant) created(caseID string, more map[string]any) *event.Envelope {
 	payload := map[string]any{"patient_id": "patient-1", "images": []map[string]any{
 		{"id": "i1", "type": "DERMOSCOPIC"}, {"id": "i2", "type": "MACROSCOPIC"}, {"id": "i3", "type": "DERMOSCOPIC"},
 	}}
-	for name, value := range more {
-		payload[name] = value
-	}
+	maps.Copy(payload, more)
 	return n.event(event.TypeCaseCreated, caseID, caseID, payload)
 }
 

@@ -11,6 +11,8 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/internal/httpapi"
 	"github.com/rondo-engine/rondo/store"
 )
@@ -35,9 +37,10 @@ type world struct {
 	modules  bus.Bus // what the desk publishes on
 	detach   func()
 
-	mu   sync.Mutex
-	sent map[string]map[string]int // org → stream → distinct events committed for sending
-	seen map[rondo.ID]bool
+	mu    sync.Mutex
+	sent  map[string]map[string]int // org → stream → distinct events committed for sending
+	seen  map[rondo.ID]bool
+	early []string // what was acked before it was in the ledger
 }
 
 // replica is one engine behind its own REST edge.
@@ -93,12 +96,26 @@ func (w *world) Committed(c engine.Commit) {
 	w.bell.Ring()
 }
 
+// acking hears of every ack on an external bus: what is acked must be in the
+// ledger (I13), or it would be lost with the process.
+func (w *world) acking(d bus.Delivery) {
+	e, err := event.Parse(d.Envelope)
+	if err != nil || e.Type != d.Stream || len(d.Envelope) > caseloop.MaxEvent {
+		return // became a dead letter
+	}
+	if _, err := w.store.Event(context.Background(), e.OrgID, e.EventID); rondo.CodeOf(err) == rondo.CodeNotFound {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.early = append(w.early, fmt.Sprintf("%s %s of case %s", e.Type, e.EventID, e.CaseID))
+	}
+}
+
 func (w *world) startReplica(t *testing.T) *replica {
 	t.Helper()
 	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
 	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w}
 	if r.bus != nil {
-		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon}
+		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon, w.acking}
 	}
 	var err error
 	if r.engine, err = engine.New(cfg); err != nil {
