@@ -141,7 +141,7 @@ func New(cfg Config) (*Engine, error) {
 		e.processor.Restore = func(sent []int64, _ []store.GroupState) { e.relay.RestoreSent(sent) }
 	}
 	e.loop = caseloop.NewLoop(e.processor, caseloop.LoopOptions{Shards: cfg.Shards, Batch: cfg.Batch, Queue: cfg.Queue})
-	e.timers = &caseloop.Timers{Store: cfg.Store, Submit: e.loop.Submit, Now: cfg.Now, Lease: 30 * time.Second}
+	e.timers = &caseloop.Timers{Store: cfg.Store, Submit: e.loop.Submit, Now: cfg.Now, Lease: 10 * time.Second}
 	return e, nil
 }
 

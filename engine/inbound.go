@@ -21,6 +21,10 @@ const (
 	fetchBatch   = 256
 	retryEvery   = time.Second
 	fetchBackoff = 500 * time.Millisecond
+	// ackWait is when an event that a replica took and did not ack, because it
+	// died, goes to another. A commit takes milliseconds and the queue before it
+	// seconds at the worst; an event that comes twice is applied once.
+	ackWait = 20 * time.Second
 )
 
 // inboundTypes is the set of event types that the engine consumes: case.created,
@@ -122,7 +126,7 @@ func (e *Engine) subscribe(ctx, running context.Context) error {
 	if len(added) == 0 {
 		return nil
 	}
-	consumer, err := e.bus.Subscribe(ctx, bus.Subscription{Group: Group, Streams: added})
+	consumer, err := e.bus.Subscribe(ctx, bus.Subscription{Group: Group, Streams: added, AckWait: ackWait})
 	if err != nil {
 		return err
 	}

@@ -42,11 +42,11 @@ type Relay struct {
 // sweepBatch is how many outbox rows one claim takes.
 const sweepBatch = 500
 
-// NewRelay returns a relay with defaults: 5 s grace, 30 s lease, 20,000 events.
+// NewRelay returns a relay with defaults: 5 s grace, 10 s lease, 20,000 events.
 func NewRelay(publisher bus.Publisher, outbox store.Outbox, now func() time.Time) *Relay {
 	return &Relay{
 		Bus: publisher, Outbox: outbox, Now: now,
-		Grace: 5 * time.Second, Lease: 30 * time.Second, Limit: 20_000,
+		Grace: 5 * time.Second, Lease: 10 * time.Second, Limit: 20_000,
 		wake: make(chan struct{}, 1),
 	}
 }
