@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -43,27 +44,27 @@ func TestAFullQueueHoldsCallersBack(t *testing.T) {
 		q := newQueue(2)
 		q.Push(t.Context(), input("a", 0))
 		q.Push(t.Context(), input("a", 1))
-		pushed := 0
+		var pushed atomic.Int32
 		for range 3 {
 			go func() {
 				if q.Push(t.Context(), input("a", 2)) {
-					pushed++
+					pushed.Add(1)
 				}
 			}()
 		}
 		synctest.Wait()
-		if pushed != 0 {
-			t.Fatalf("%d inputs went into a full queue", pushed)
+		if pushed.Load() != 0 {
+			t.Fatalf("%d inputs went into a full queue", pushed.Load())
 		}
 		q.Take(1)
 		synctest.Wait()
-		if pushed != 1 {
-			t.Fatalf("%d inputs followed one that was taken, want 1", pushed)
+		if pushed.Load() != 1 {
+			t.Fatalf("%d inputs followed one that was taken, want 1", pushed.Load())
 		}
 		q.Take(2)
 		synctest.Wait()
-		if pushed != 3 {
-			t.Fatalf("%d inputs followed three that were taken, want 3", pushed)
+		if pushed.Load() != 3 {
+			t.Fatalf("%d inputs followed three that were taken, want 3", pushed.Load())
 		}
 	})
 }

@@ -70,6 +70,11 @@ func (g *guardedStore) ClaimDue(ctx context.Context, now time.Time, lease time.D
 func (g *guardedStore) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error) {
 	g.w.effect("claim outbox")
 	rows, err := g.Store.ClaimUnsent(ctx, now, olderThan, lease, limit)
+	for _, row := range rows {
+		if g.w.committer[row.EventID] != g.replica.name {
+			g.w.handedOver[row.EventID] = true
+		}
+	}
 	g.w.effect("claimed outbox")
 	return rows, err
 }
@@ -84,6 +89,7 @@ func (g *guardedStore) record(loaded *store.Loaded, write *store.Write) {
 			continue
 		}
 		w.committedOutbox[out.EventID] = true
+		w.committer[out.EventID] = g.replica.name
 		key := g.replica.name + "/" + caseOf(out) + "/" + out.Stream
 		w.committedOrder[key] = append(w.committedOrder[key], out.EventID)
 	}

@@ -41,6 +41,8 @@ type world struct {
 
 	committedOutbox map[rondo.ID]bool
 	committedOrder  map[string][]rondo.ID // case and stream → events, in commit order
+	committer       map[rondo.ID]string   // event → the replica that committed it
+	handedOver      map[rondo.ID]bool     // events that another replica has swept up
 	lastReplica     map[string]int        // case → the replica that moved it last
 
 	reached    Coverage
@@ -57,7 +59,8 @@ func newWorld(seed uint64, lib *library, snapshots *caseloop.Snapshots, mistake 
 	w := &world{
 		rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)), lib: lib, snapshots: snapshots, mistake: mistake,
 		now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		committedOutbox: map[rondo.ID]bool{}, committedOrder: map[string][]rondo.ID{}, lastReplica: map[string]int{},
+		committedOutbox: map[rondo.ID]bool{}, committedOrder: map[string][]rondo.ID{},
+		committer: map[rondo.ID]string{}, handedOver: map[rondo.ID]bool{}, lastReplica: map[string]int{},
 	}
 	w.ids = rondo.NewSeededIDs(func() time.Time { return w.now }, w.bytes)
 	w.faults = faults{
