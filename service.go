@@ -8,7 +8,8 @@ package rondo
 type Receipt struct {
 	EventID   ID
 	Outcome   Outcome
-	Duplicate bool // the event was known already; Outcome is the first one's
+	Duplicate bool   // the event was known already; Outcome is the first one's
+	Error     string // why it was unmatched or rejected; "" otherwise
 }
 
 // ActionName is what a person can do to an instance. It is the spelling of rows,

@@ -193,6 +193,9 @@ func (e *Engine) Start(ctx context.Context) error {
 // ends first, what is left is abandoned; nothing is lost by that, it only
 // happens again after the next start.
 func (e *Engine) Stop(ctx context.Context) {
+	if e.intake == nil { // it never started
+		return
+	}
 	e.intake()
 	e.inbound.stopFetching()
 	e.feeders.Wait()

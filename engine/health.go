@@ -2,21 +2,26 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // Ready says what the engine depends on and whether each is usable now.
 func (e *Engine) Ready(ctx context.Context) []rondo.Component {
-	database := rondo.Component{Name: "database", Err: e.store.Check(ctx)}
+	database, schema := rondo.Component{Name: "database", Err: e.store.Check(ctx)}, rondo.Component{Name: "migrations"}
+	if errors.Is(database.Err, store.ErrSchema) {
+		database.Err, schema.Err = nil, database.Err
+	}
 	events := rondo.Component{Name: "bus", Err: e.bus.Check(ctx)}
 	if e.relay != nil && database.Err == nil {
 		unsent, _, err := e.store.Backlog(ctx)
 		database.Err, events.Lag = err, int64(unsent)
 	}
-	return []rondo.Component{database, events}
+	return []rondo.Component{database, schema, events}
 }
 
 // Lag is how far the engine is behind, for gauges.

@@ -20,6 +20,7 @@ const Group = "orchestrator"
 const (
 	fetchBatch   = 256
 	retryEvery   = time.Second
+	retryAtMost  = 8 * time.Second
 	fetchBackoff = 500 * time.Millisecond
 	// ackWait is when an event that a replica took and did not ack, because it
 	// died, goes to another. A commit takes milliseconds and the queue before it
@@ -64,16 +65,22 @@ func (t *inboundTypes) all() []string {
 	return types
 }
 
-// firstSight reports whether a snapshot was not looked at before.
-func (t *inboundTypes) firstSight(hash string) bool {
+// learned reports whether the types of a snapshot are known already.
+func (t *inboundTypes) learned(hash string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.hashes[hash]
+}
+
+// learn adds the types of a snapshot.
+func (t *inboundTypes) learn(hash string, types []string) {
+	t.add(types...)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.hashes == nil {
 		t.hashes = map[string]bool{}
 	}
-	seen := t.hashes[hash]
 	t.hashes[hash] = true
-	return !seen
 }
 
 // refreshTypes learns the event types of snapshots that appeared since.
@@ -88,14 +95,14 @@ func (e *Engine) refreshTypes(ctx context.Context) error {
 		return rondo.Op("list snapshots", err)
 	}
 	for _, hash := range hashes {
-		if !e.types.firstSight(hash) {
+		if e.types.learned(hash) {
 			continue
 		}
 		snapshot, err := e.snapshots.Get(ctx, hash)
 		if err != nil {
 			return err
 		}
-		e.types.add(snapshot.InboundTypes()...)
+		e.types.learn(hash, snapshot.InboundTypes())
 	}
 	return nil
 }
@@ -137,7 +144,7 @@ func (e *Engine) subscribe(ctx, running context.Context) error {
 		e.inbound.streams[stream] = true
 	}
 	feed := caseloop.NewInbound(consumer, e.loop.Submit)
-	feed.Bury, feed.Now, feed.NewID, feed.Log = e.bury, e.now, e.ids.New, e.log
+	feed.Bury, feed.Now, feed.NewID = e.bury, e.now, e.ids.New
 	e.inbound.feeds = append(e.inbound.feeds, feed)
 	fetch, stopFetch := context.WithCancel(running)
 	acks, stopAcks := context.WithCancel(context.Background())
@@ -151,6 +158,7 @@ func (e *Engine) subscribe(ctx, running context.Context) error {
 
 func (e *Engine) runFetch(ctx context.Context, feed *caseloop.Inbound) {
 	for ctx.Err() == nil {
+		feed.Wait(ctx)
 		deliveries, err := feed.Consumer.Fetch(ctx, fetchBatch)
 		if err == nil {
 			err = feed.Deliver(ctx, deliveries)
@@ -162,14 +170,27 @@ func (e *Engine) runFetch(ctx context.Context, feed *caseloop.Inbound) {
 	}
 }
 
+// runRetry tries again what could not be committed, less and less often while
+// the store is away, and says so once.
 func (e *Engine) runRetry(ctx context.Context, feed *caseloop.Inbound) {
+	wait, failing := retryEvery, false
 	for {
-		pause(ctx, retryEvery, nil)
+		pause(ctx, wait, nil)
 		if ctx.Err() != nil {
 			return
 		}
-		if err := feed.Retry(ctx); err != nil && ctx.Err() == nil {
-			e.log.Warn("applying events again", "error", err)
+		err := feed.Retry(ctx)
+		switch {
+		case err == nil:
+			if failing {
+				e.log.Info("events are applied again")
+			}
+			wait, failing = retryEvery, false
+		default:
+			if !failing && ctx.Err() == nil {
+				e.log.Warn("events cannot be applied now; they are kept and tried again, and no more are taken", "error", err)
+			}
+			wait, failing = min(2*wait, retryAtMost), true
 		}
 	}
 }

@@ -142,6 +142,10 @@ var ErrConflict = errors.New("store: instance changed meanwhile")
 // ErrAmbiguous marks errors of commits that may have happened.
 var ErrAmbiguous = errors.New("store: the commit may or may not have happened")
 
+// ErrSchema marks the error of Check when the database can be used but its schema
+// is not the one this program needs.
+var ErrSchema = errors.New("store: the schema is not current")
+
 // Timers finds instances whose WakeAt has come.
 type Timers interface {
 	// ClaimDue returns cases with WakeAt ≤ now, earliest first, at most limit,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/rondo-engine/rondo/event"
 )
@@ -38,11 +39,27 @@ func object(payload any) ([]byte, error) {
 	return body, nil
 }
 
+// readable refuses an answer that Rondo would not take in: a number beyond 2^53,
+// nesting too deep. Sending it could never succeed.
+func readable(answer *event.Envelope) error {
+	if _, err := event.Parse(answer.Encode()); err != nil {
+		return &Failure{Message: "the module's answer cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
+// maxMessage bounds what a failure says.
+const maxMessage = 4 << 10
+
 // failure is the payload of a failed event.
 func failure(err error) []byte {
-	f, ok := errors.AsType[*Failure](err)
+	said, ok := errors.AsType[*Failure](err)
 	if !ok {
-		f = &Failure{Retryable: true, Message: err.Error()}
+		said = &Failure{Retryable: true, Message: err.Error()}
+	}
+	f := *said
+	if len(f.Message) > maxMessage {
+		f.Message = strings.ToValidUTF8(f.Message[:maxMessage], "") + "…"
 	}
 	body, err := json.Marshal(f)
 	if err != nil {

@@ -254,13 +254,21 @@ func Reply(request *event.Envelope, payload any, err error, now time.Time) bus.M
 		suffix = ".failed"
 		body = failure(err)
 	}
-	reply := event.Envelope{
-		EventID: event.DerivedID(request.EventID, prefix+suffix), Type: prefix + suffix, SchemaVersion: event.SchemaVersion,
+	answer := envelope(request, prefix+suffix, body, now)
+	if err := readable(answer); err != nil {
+		answer = envelope(request, prefix+".failed", failure(err), now)
+	}
+	return bus.Message{Stream: answer.Type, EventID: answer.EventID, Envelope: answer.Encode()}
+}
+
+// envelope addresses an answer to the attempt that asked.
+func envelope(request *event.Envelope, eventType string, body []byte, now time.Time) *event.Envelope {
+	return &event.Envelope{
+		EventID: event.DerivedID(request.EventID, eventType), Type: eventType, SchemaVersion: event.SchemaVersion,
 		OccurredAt: now.UTC().Truncate(time.Microsecond), CorrelationID: request.CorrelationID,
 		CausationID: request.EventID.String(), CaseID: request.CaseID, OrgID: request.OrgID, ProductID: request.ProductID,
 		Payload: body, Traceparent: request.Traceparent,
 	}
-	return bus.Message{Stream: reply.Type, EventID: reply.EventID, Envelope: reply.Encode()}
 }
 
 // publish sends answers, as many at a time as there are, and acks their

@@ -188,6 +188,10 @@ func TestWhatGoesWrongBecomesAFailedEvent(t *testing.T) {
 			func(context.Context, *event.Envelope) (any, error) { panic("boom") },
 			`{"retryable":false,"error":"the module failed: boom"}`,
 		},
+		"an answer that Rondo could not read": {
+			func(context.Context, *event.Envelope) (any, error) { return map[string]int64{"n": 1 << 60}, nil },
+			`{"retryable":false,"error":"the module's answer cannot be read: the event envelope cannot be read: JSON at /payload/n (offset 295): whole numbers beyond ±9007199254740991 lose digits: send it as a string"}`,
+		},
 		"an answer that is no object": {
 			func(context.Context, *event.Envelope) (any, error) { return []int{1}, nil },
 			`{"retryable":false,"error":"the module's answer is not a JSON object"}`,

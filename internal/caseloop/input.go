@@ -40,6 +40,7 @@ type Event struct {
 	Raw      json.RawMessage // as it arrived
 	Relay    bool            // not from the bus: pass it on to its stream
 	Replay   bool            // judge a ledger row again that was unmatched
+	Copy     bool            // came on the bus as our own relayed copy: not a repeat when it is known
 }
 
 // Command is an intervention on one instance.
@@ -53,6 +54,7 @@ type Result struct {
 	Outcome   rondo.Outcome   // events: the verdict, of the first delivery when Duplicate
 	Duplicate bool            // events: the event id was known already
 	Instance  *rondo.Instance // the instance after the input; nil when the case has none
+	Reason    string          // events: why it was unmatched or rejected
 	Err       error           // refused, or not committed
 }
 

@@ -255,7 +255,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 	switch {
 	case in.Event != nil:
 		if outcome, known := b.known(loaded, in); known {
-			if !b.again {
+			if !b.again && !in.Event.Copy {
 				b.write.Duplicates = append(b.write.Duplicates, in.eventKey())
 			}
 			return Result{Outcome: outcome, Duplicate: !b.again}, nil
@@ -285,16 +285,16 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 	if decision.Refused != nil {
 		return Result{Err: decision.Refused}, nil //nolint:nilerr // a refusal answers its caller and does not fail the batch
 	}
-	var verdict rondo.Outcome
+	var result Result
 	if decision.Event != nil {
-		verdict = decision.Event.Outcome
+		result.Outcome, result.Reason = decision.Event.Outcome, decision.Event.Error
 	}
 	if in.Event != nil && in.Event.Replay && decision.Event != nil {
 		decision.Rejudged, decision.Event = append(decision.Rejudged, *decision.Event), nil
 	}
 	b.fold(work, decision)
 	b.decided = append(b.decided, Decided{Before: before, Decision: decision})
-	return Result{Outcome: verdict}, nil
+	return result, nil
 }
 
 // decideSafely keeps a defect of the machine from taking the process down: the

@@ -2,6 +2,7 @@ package caseloop
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -137,20 +138,24 @@ func (r *Relay) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
+// sweep claims rows and sends those that were not sent yet. It returns how many
+// it claimed: none means that the outbox has nothing for this replica.
 func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
 	if len(r.claimed) == 0 {
 		rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, sweepBatch)
 		if err != nil {
 			return 0, rondo.Op("claim unsent events", err)
 		}
-		r.claimed = r.unsent(rows)
+		r.claimed = rows
 	}
 	rows := r.claimed
 	if len(rows) == 0 {
 		return 0, nil
 	}
-	if err := r.Bus.Publish(ctx, messages(rows)); err != nil {
-		return 0, rondo.Op("publish", err)
+	if unsent := r.unsent(rows); len(unsent) > 0 {
+		if err := r.Bus.Publish(ctx, messages(unsent)); err != nil {
+			return 0, rondo.Op("publish", err)
+		}
 	}
 	r.claimed = nil
 	seqs := make([]int64, len(rows))
@@ -158,6 +163,7 @@ func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
 		seqs[i] = rows[i].Seq
 	}
 	if err := r.Outbox.MarkSent(ctx, seqs); err != nil {
+		r.RestoreSent(seqs)
 		return 0, rondo.Op("mark events sent", err)
 	}
 	return len(rows), nil
@@ -168,20 +174,14 @@ func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
 func (r *Relay) unsent(rows []rondo.Outgoing) []rondo.Outgoing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.sent) == 0 || len(rows) == 0 {
+	if len(r.sent) == 0 {
 		return rows
 	}
 	published := make(map[int64]bool, len(r.sent))
 	for _, seq := range r.sent {
 		published[seq] = true
 	}
-	kept := rows[:0]
-	for _, row := range rows {
-		if !published[row.Seq] {
-			kept = append(kept, row)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(rows), func(row rondo.Outgoing) bool { return published[row.Seq] })
 }
 
 // TakeSent hands out the published rows for removal by a commit that happens

@@ -157,3 +157,25 @@ func TestASweepLeavesYoungRowsToTheirOwner(t *testing.T) {
 	}
 	b.wantSent()
 }
+
+func TestRowsThatAreSentAndNotYetRemovedDoNotHideUnsentOnes(t *testing.T) {
+	b := newRelayBench(t)
+	for range 4 {
+		b.relay.Release(b.commit(slices.Repeat([]string{"sent"}, 250)...))
+		if err := b.relay.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.wire.sent = nil
+	b.commit("doubtful")
+	b.relay.Doubt()
+	b.relay.Release(b.commit("later")) // not held: the outbox leads
+	if err := b.relay.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.relay.Release(b.commit("last"))
+	if err := b.relay.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.wantSent("doubtful", "later", "last")
+}

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // Migration is one numbered change of the schema. Every statement can run again:
@@ -107,7 +109,7 @@ func (c *Cold) Check(ctx context.Context) error {
 	if version > newest {
 		hint = "run the newer program that migrated this database"
 	}
-	return &rondo.Error{Code: rondo.CodeUnavailable, Op: c.dialect.Name + ": check", Message: message, Hint: hint, Err: err}
+	return &rondo.Error{Code: rondo.CodeUnavailable, Op: c.dialect.Name + ": check", Message: message, Hint: hint, Err: errors.Join(store.ErrSchema, err)}
 }
 
 // Launched implements store.System.
