@@ -74,11 +74,11 @@ func badJSON(err error, limit int64) error {
 
 // member is one member of a body: where it goes and whether it must be there.
 type member struct {
-	name     string
-	required bool
-	max      int                                  // bytes of text; 0 = maxText
-	text     *string                              // takes a string
-	raw      func(value []byte) *rondo.FieldError // takes anything else
+	name       string
+	required   bool
+	identifier bool                                 // the text must be an id that comes from outside; else it is free text
+	text       *string                              // takes a string
+	raw        func(value []byte) *rondo.FieldError // takes anything else
 }
 
 // maxText bounds free text such as reasons and notes.
@@ -130,10 +130,6 @@ func (m member) take(value []byte) *rondo.FieldError {
 	if m.text == nil {
 		return m.raw(value)
 	}
-	limit := m.max
-	if limit == 0 {
-		limit = maxText
-	}
 	text, ok := canon.Text(value)
 	s := string(text)
 	switch {
@@ -141,7 +137,9 @@ func (m member) take(value []byte) *rondo.FieldError {
 		return &rondo.FieldError{Code: "wrong_type", Pointer: "/" + m.name, Message: m.name + " must be a string"}
 	case m.required && strings.TrimSpace(s) == "":
 		return &rondo.FieldError{Code: "required", Pointer: "/" + m.name, Message: m.name + " must not be empty"}
-	case len(s) > limit:
+	case m.identifier && !identifier(s):
+		return &rondo.FieldError{Code: "not_an_identifier", Pointer: "/" + m.name, Message: "use " + identifierRule}
+	case len(s) > maxText:
 		return &rondo.FieldError{Code: "too_long", Pointer: "/" + m.name, Message: m.name + " is too long"}
 	case !storable(s):
 		return &rondo.FieldError{Code: "not_text", Pointer: "/" + m.name, Message: m.name + " must not contain NUL"}

@@ -89,24 +89,23 @@ func (a *API) createDefinition(ctx context.Context, c *call) (*definitionOut, er
 }
 
 func readNewDefinition(raw []byte) (rondo.NewDefinition, error) {
-	var kind, product, template, reason string
+	kind := string(rondo.KindCase)
+	var product, template, reason string
 	var source []byte
 	err := decode(raw,
 		member{name: "kind", text: &kind},
-		member{name: "product_id", text: &product, max: maxIdentifier},
+		member{name: "product_id", identifier: true, text: &product},
 		member{name: "definition", raw: func(value []byte) *rondo.FieldError { return takeSource(value, &source) }},
-		member{name: "template_id", text: &template},
+		member{name: "template_id", identifier: true, text: &template},
 		member{name: "reason", text: &reason},
 	)
 	if err != nil {
 		return rondo.NewDefinition{}, err
 	}
-	out := rondo.NewDefinition{Kind: rondo.KindCase, ProductID: product, Source: source, Reason: reason}
+	out := rondo.NewDefinition{Kind: rondo.DefinitionKind(kind), ProductID: product, Source: source, Reason: reason}
 	var wrong []rondo.FieldError
-	switch rondo.DefinitionKind(kind) {
+	switch out.Kind {
 	case rondo.KindCase, rondo.KindConversation, rondo.KindRun:
-		out.Kind = rondo.DefinitionKind(kind)
-	case "":
 	default:
 		wrong = append(wrong, rondo.FieldError{Code: "unknown_value", Pointer: "/kind", Message: "use case, conversation or run"})
 	}

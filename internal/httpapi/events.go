@@ -22,8 +22,9 @@ type envelope struct {
 }
 
 type receipt struct {
-	EventID string `json:"event_id" format:"uuid"`
-	Outcome string `json:"outcome" enum:"applied,stale,parked,repeated,noted,unmatched,rejected"`
+	EventID string  `json:"event_id" format:"uuid"`
+	Outcome string  `json:"outcome" enum:"applied,stale,parked,repeated,noted,unmatched,rejected"`
+	Error   *string `json:"error" doc:"Why it was unmatched or rejected, else null"`
 }
 
 type receiptOut struct {
@@ -43,7 +44,7 @@ func (a *API) publishEvent(ctx context.Context, c *call) (*receiptOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &receiptOut{Status: http.StatusAccepted, Body: receipt{EventID: got.EventID.String(), Outcome: string(got.Outcome)}}
+	out := &receiptOut{Status: http.StatusAccepted, Body: receipt{EventID: got.EventID.String(), Outcome: string(got.Outcome), Error: maybe(got.Error)}}
 	if got.Duplicate {
 		out.Status = http.StatusOK
 	}

@@ -35,6 +35,7 @@ type fake struct {
 	wanted     rondo.NewDefinition
 	reason     string
 	duplicate  bool
+	refusal    string // events are rejected with it
 	components []rondo.Component
 	instances  []*rondo.Instance
 	report     rondo.ValidationReport
@@ -97,7 +98,11 @@ func (f *fake) PublishEvent(_ context.Context, p rondo.Principal, raw []byte) (r
 		return rondo.Receipt{}, err
 	}
 	f.raw = raw
-	return rondo.Receipt{EventID: eventID, Outcome: rondo.OutcomeApplied, Duplicate: f.duplicate}, nil
+	receipt := rondo.Receipt{EventID: eventID, Outcome: rondo.OutcomeApplied, Duplicate: f.duplicate}
+	if f.refusal != "" {
+		receipt.Outcome, receipt.Error = rondo.OutcomeRejected, f.refusal
+	}
+	return receipt, nil
 }
 
 func (f *fake) Act(_ context.Context, p rondo.Principal, which rondo.ID, a rondo.Action) (*rondo.Instance, error) {

@@ -50,7 +50,12 @@ func TestGoodRequestsAreAnswered(t *testing.T) {
 		want         string
 	}{
 		"health": {nil, "GET", "/health", "", 200, `{"status":"ok","version":"test"}`},
-		"ready":  {func(f *fake) { f.components = []rondo.Component{{Name: "database"}, {Name: "bus", Lag: 4}} }, "GET", "/health/ready", "", 200, `{"status":"ok","components":{"database":{"status":"ok","lag":0},"bus":{"status":"ok","lag":4}}}`},
+		"ready": {func(f *fake) {
+			f.components = []rondo.Component{{Name: "database"}, {Name: "migrations"}, {Name: "bus", Lag: 4}}
+		}, "GET", "/health/ready", "", 200, `{"status":"ok","components":{"database":{"status":"ok","lag":0},"migrations":{"status":"ok","lag":0},"bus":{"status":"ok","lag":4}}}`},
+		"not migrated": {func(f *fake) {
+			f.components = []rondo.Component{{Name: "database"}, {Name: "migrations", Err: rondo.Invalid("secret version")}}
+		}, "GET", "/health/ready", "", 503, `{"status":"unavailable","components":{"database":{"status":"ok","lag":0},"migrations":{"status":"unavailable","lag":0}}}`},
 		"not ready": {func(f *fake) {
 			f.components = []rondo.Component{{Name: "database", Err: rondo.Invalid("secret-host:5432 refused")}}
 		}, "GET", "/health/ready", "", 503, `{"status":"unavailable","components":{"database":{"status":"unavailable","lag":0}}}`},
@@ -74,8 +79,9 @@ func TestGoodRequestsAreAnswered(t *testing.T) {
 		"halt":                        {nil, "POST", instancePath + "/halt", `{"reason_code":"manual_halt","note":"wait"}`, 200, `{` + instanceJSON + `}`},
 		"resume":                      {nil, "POST", instancePath + "/resume", `{"reason":"go on"}`, 200, `{` + instanceJSON + `}`},
 		"cancel":                      {nil, "POST", instancePath + "/cancel", `{"reason":"withdrawn"}`, 200, `{` + instanceJSON + `}`},
-		"publish an event":            {nil, "POST", "/events", `{"event_type":"case.created"}`, 202, `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied"}`},
-		"publish a known event again": {func(f *fake) { f.duplicate = true }, "POST", "/events", `{}`, 200, `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied"}`},
+		"publish an event":            {nil, "POST", "/events", `{"event_type":"case.created"}`, 202, `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied","error":null}`},
+		"publish a known event again": {func(f *fake) { f.duplicate = true }, "POST", "/events", `{}`, 200, `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied","error":null}`},
+		"publish a rejected event":    {func(f *fake) { f.refusal = "images must be a list" }, "POST", "/events", `{"event_type":"case.created"}`, 202, `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"rejected","error":"images must be a list"}`},
 		"steps": {nil, "GET", instancePath + "/steps", "", 200, `{"items":[
 			{"id":"01000000-0000-7000-8000-000000000008","instance_id":"01000000-0000-7000-8000-000000000001","step_id":"consent_gate","step_kind":"gate_on_consent","status":"completed","attempt":1,"started_at":"2026-03-01T12:00:00.123456Z","completed_at":"2026-03-01T12:00:01.123456Z","timeout_at":null,"input":{},"output":{"granted":true},"error":null,"correlation_id":"corr-1"},
 			{"id":"01000000-0000-7000-8000-000000000009","instance_id":"01000000-0000-7000-8000-000000000001","step_id":"customer_review","step_kind":"request_human_review","status":"in_progress","attempt":1,"started_at":"2026-03-01T12:00:00.123456Z","completed_at":null,"timeout_at":"2026-03-01T12:01:00.123456Z","input":{"tier":"sa_qa"},"output":null,"error":null,"correlation_id":"corr-2"},

@@ -108,7 +108,7 @@ func (a *API) listEvents(ctx context.Context, c *call) (*ledgerOut, error) {
 func (a *API) halt(ctx context.Context, c *call) (*instanceOut, error) {
 	action := rondo.Action{Name: rondo.ActionHalt}
 	err := decode(c.body,
-		member{name: "reason_code", required: true, text: &action.ReasonCode, max: maxIdentifier},
+		member{name: "reason_code", required: true, identifier: true, text: &action.ReasonCode},
 		member{name: "note", text: &action.Note},
 	)
 	if err != nil {

@@ -19,8 +19,11 @@ const (
 	maxLimit     = 200
 )
 
-// maxIdentifier bounds ids that come from outside.
-const maxIdentifier = 128
+// maxIdentifier bounds ids that come from outside; identifierRule says it.
+const (
+	maxIdentifier  = 128
+	identifierRule = "1 to 128 bytes of UTF-8 without NUL"
+)
 
 // Param is one query parameter.
 type Param struct {
@@ -134,7 +137,7 @@ func (p Param) check(value string) (code, message string) {
 	case "cursor": // the list that it belongs to reads it
 	default:
 		if !identifier(value) {
-			return "not_an_identifier", "use 1 to 128 bytes of UTF-8 without NUL"
+			return "not_an_identifier", "use " + identifierRule
 		}
 	}
 	return "", ""

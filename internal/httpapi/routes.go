@@ -80,7 +80,7 @@ func routeTable(publicMetrics bool) []Route {
 	conflict, rules := []int{http.StatusConflict}, []int{http.StatusConflict, http.StatusUnprocessableEntity}
 	return []Route{
 		{ID: "get-health", Method: get, Path: "/health", Tag: "health", Summary: "Is the process alive?", Quiet: true},
-		{ID: "get-readiness", Method: get, Path: "/health/ready", Tag: "health", Summary: "Can it do its work? Names each component and its lag", Quiet: true},
+		{ID: "get-readiness", Method: get, Path: "/health/ready", Tag: "health", Summary: "Can it do its work? Names database, migrations and bus, and what waits", Quiet: true},
 		{ID: "get-metrics", Method: get, Path: "/metrics", Tag: "health", Summary: "Prometheus metrics", Scopes: metrics, Quiet: true},
 
 		{ID: "create-definition", Method: post, Path: "/workflow-definitions", Tag: "definitions", Summary: "Create a draft, from a source or a template", Scopes: []string{rondo.ScopeWrite}, Noun: template, Query: orgOnly(), Body: BodyRequired, MaxBody: maxDefinitionBody, Success: http.StatusCreated},
