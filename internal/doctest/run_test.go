@@ -34,7 +34,11 @@ const scriptLimit = 90 * time.Second
 func TestCommandsRunAndAnswerAsShown(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("the documentation uses curl, which is not installed")
+		const missing = "the documentation uses curl, which is not installed"
+		if os.Getenv(testenv.EnvRequire) == "1" {
+			t.Fatalf("%s (%s=1, so this is a failure)", missing, testenv.EnvRequire)
+		}
+		t.Skip(missing)
 	}
 	ran := 0
 	for _, doc := range documents(t) {
