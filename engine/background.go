@@ -58,7 +58,7 @@ func (e *Engine) runRelay(ctx context.Context) {
 			if n, err := e.relay.Sweep(ctx); err != nil && ctx.Err() == nil {
 				e.log.Warn("sweeping the outbox", "error", err)
 			} else if n > 0 {
-				e.log.Info("sent events that a stopped replica had committed", "events", n)
+				e.log.Info("sent events that were committed and not sent", "events", n)
 			}
 		}
 		pause(ctx, wait, e.relay.Wake())
@@ -149,10 +149,15 @@ func (e *Engine) bury(ctx context.Context, letters []rondo.DeadLetter) error {
 	_, err := e.store.Update(ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
 		return &store.Write{DeadLetters: letters}, nil
 	})
-	if err == nil && e.observer != nil {
+	if err != nil {
+		return err
+	}
+	first := letters[0]
+	e.log.Warn("entries of the bus became dead letters", "count", len(letters), "stream", first.Stream, "entry", first.EntryID, "reason", first.Reason)
+	if e.observer != nil {
 		e.observer.Committed(Commit{DeadLetters: len(letters)})
 	}
-	return err
+	return nil
 }
 
 // signal wakes whoever waits on a channel of capacity one.

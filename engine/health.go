@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -10,13 +11,24 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
+// readyWithin bounds each check of Ready: what does not answer is not ready.
+const readyWithin = 2 * time.Second
+
 // Ready says what the engine depends on and whether each is usable now.
 func (e *Engine) Ready(ctx context.Context) []rondo.Component {
-	database, schema := rondo.Component{Name: "database", Err: e.store.Check(ctx)}, rondo.Component{Name: "migrations"}
-	if errors.Is(database.Err, store.ErrSchema) {
-		database.Err, schema.Err = nil, database.Err
-	}
-	events := rondo.Component{Name: "bus", Err: e.bus.Check(ctx)}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	database, schema := rondo.Component{Name: "database"}, rondo.Component{Name: "migrations"}
+	events := rondo.Component{Name: "bus"}
+	var checks sync.WaitGroup
+	checks.Go(func() {
+		database.Err = e.store.Check(ctx)
+		if errors.Is(database.Err, store.ErrSchema) {
+			database.Err, schema.Err = nil, database.Err
+		}
+	})
+	checks.Go(func() { events.Err = e.bus.Check(ctx) })
+	checks.Wait()
 	if e.relay != nil && database.Err == nil {
 		unsent, _, err := e.store.Backlog(ctx)
 		database.Err, events.Lag = err, int64(unsent)

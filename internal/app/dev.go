@@ -69,6 +69,7 @@ func Dev(ctx context.Context, opts DevOptions) error {
 		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		_ = suite.Stop(brief)
+		screen.Total()
 	})
 }
 
@@ -116,7 +117,7 @@ func greet(opts DevOptions, s *server, left remains) {
 	p("  Database       %s", masked(opts.Database))
 	p("  Event bus      %s", bus)
 	if left.running+left.halted > 0 {
-		p("  Continuing     %d running and %d halted cases of the last time", left.running, left.halted)
+		p("  Continuing     %d running and %d halted cases from last time", left.running, left.halted)
 	}
 	p("")
 	p("  Ctrl-C stops. Start again and everything continues.")

@@ -30,11 +30,11 @@ func OpenStore(address string, embedded bool) (store.Store, error) {
 				return nil, &rondo.Error{Code: rondo.CodeUnavailable, Op: "open database", Message: err.Error(), Hint: "choose a folder you may write to with --data"}
 			}
 		}
-		return sqlite.Open(rest, sqlite.Options{Embedded: embedded})
+		return opened(sqlite.Open(rest, sqlite.Options{Embedded: embedded}))
 	case "postgres", "postgresql":
-		return postgres.Open(address, postgres.Options{Embedded: embedded})
+		return opened(postgres.Open(address, postgres.Options{Embedded: embedded}))
 	case "mysql", "mariadb":
-		return mysql.Open(address, mysql.Options{Embedded: embedded})
+		return opened(mysql.Open(address, mysql.Options{Embedded: embedded}))
 	default:
 		return nil, &rondo.Error{
 			Code: rondo.CodeInvalid, Op: "open database", Message: "the database URL has an unknown scheme",
@@ -43,10 +43,23 @@ func OpenStore(address string, embedded bool) (store.Store, error) {
 	}
 }
 
+// opened keeps a driver's nil from becoming an interface that is not nil.
+func opened[S store.Store](s S, err error) (store.Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
 // OpenBus opens the Redis that a URL names. lost is told of streams whose
 // entries have vanished; nil = nobody needs to know.
 func OpenBus(address string, allowEviction bool, lost func(stream string), log *slog.Logger) (bus.Bus, error) {
-	return redis.New(address, redis.Options{AllowEviction: allowEviction, OnLost: lost, Log: log})
+	redis.LogTo(log)
+	b, err := redis.New(address, redis.Options{AllowEviction: allowEviction, OnLost: lost, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // masked is a URL without its password, for people to read.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,7 +59,8 @@ func Serve(ctx context.Context, opts Options) error {
 	if err != nil {
 		return err
 	}
-	s.opts.Log.Info("ready", "address", s.listen.Addr().String(), "version", opts.Version)
+	s.opts.Log.Info("ready", "address", s.listen.Addr().String(), "version", opts.Version,
+		"database", masked(opts.Database), "bus", cmp.Or(masked(opts.Redis), "embedded"))
 	return s.run(ctx, nil)
 }
 
@@ -108,7 +110,7 @@ func (s *server) open(ctx context.Context) error {
 			return rondo.Op("migrate", err)
 		}
 	} else if err := s.store.Check(ctx); err != nil {
-		return &rondo.Error{Code: rondo.CodeOf(err), Op: "check database", Err: err, Hint: "run `rondo migrate` with the same database first, or serve with --migrate"}
+		return rondo.Op("check database", err) // its hint fits: unreachable, too old or too new
 	}
 	if s.opts.Redis != "" {
 		if s.bus, err = OpenBus(s.opts.Redis, s.opts.AllowEviction, s.busLost, s.opts.Log); err != nil {
@@ -136,17 +138,26 @@ func (s *server) busLost(stream string) {
 	}
 }
 
-// mount puts the extra routes before the API.
+// requestLimit is how long a request may take: a database that hangs must not
+// hang its callers.
+const requestLimit = 30 * time.Second
+
+// mount puts the extra routes before the API, shows the documentation at the
+// root, and bounds every request.
 func (s *server) mount(api http.Handler) http.Handler {
-	if s.opts.extra == nil {
-		return api
-	}
 	mux := http.NewServeMux()
-	for prefix, handler := range s.opts.extra(s.engine) {
-		mux.Handle(prefix, handler)
+	if s.opts.extra != nil {
+		for prefix, handler := range s.opts.extra(s.engine) {
+			mux.Handle(prefix, handler)
+		}
 	}
+	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusSeeOther))
 	mux.Handle("/", api)
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+		defer cancel()
+		mux.ServeHTTP(w, r.WithContext(ctx))
+	})
 }
 
 // run answers until ctx ends, then stops in order: whatever first stops, no new
@@ -229,6 +240,6 @@ func Migrate(ctx context.Context, url string, out io.Writer) error {
 	if err := s.Migrate(ctx); err != nil {
 		return errors.Join(rondo.Op("migrate", err), s.Close())
 	}
-	_, err = fmt.Fprintln(out, "the database schema is up to date")
+	_, err = fmt.Fprintf(out, "%s: the schema is up to date\n", masked(url))
 	return errors.Join(err, s.Close())
 }

@@ -69,7 +69,7 @@ func (s *Screen) change(c engine.Change) {
 	}
 	if step, confidence, ok := escalated(c); ok {
 		s.counts.escalated++
-		s.line(after, yellow, "escalated", fmt.Sprintf("confidence %.2f, waiting for %s", confidence, step))
+		s.line(after, yellow, "escalated", fmt.Sprintf("confidence %.4g, waiting for %s", confidence, step))
 	}
 	if after.Status == was || (was == "" && after.Status == rondo.StatusRunning) {
 		return
@@ -94,8 +94,15 @@ func (s *Screen) change(c engine.Change) {
 	case rondo.StatusRunning:
 		s.counts.halted--
 		s.counts.running++
-		s.line(after, yellow, "resumed", "at "+after.HaltStepID)
+		s.line(after, yellow, "resumed", "at "+c.Before.HaltStepID)
 	}
+}
+
+// Total prints the counts so far.
+func (s *Screen) Total() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total()
 }
 
 // escalated reports whether a case has just begun to wait for a person because
@@ -134,7 +141,8 @@ func (s *Screen) line(i *rondo.Instance, colour, what, detail string) {
 
 func (s *Screen) total() {
 	c := s.counts
-	text := fmt.Sprintf("%d running · %d completed · %d escalated · %d failed attempts · %d halted", c.running, c.completed, c.escalated, c.retried, c.halted)
+	// Another process on the same database may have ended what this one counted.
+	text := fmt.Sprintf("%d running · %d completed · %d escalated · %d failed attempts · %d halted", max(c.running, 0), c.completed, c.escalated, c.retried, max(c.halted, 0))
 	_, _ = fmt.Fprintf(s.out, "  %s\n", s.paint(bold, "── "+text+" ──"))
 }
 
