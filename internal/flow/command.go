@@ -15,6 +15,10 @@ const (
 	ActionCancel = "cancel"
 )
 
+// MaxWords is how many bytes of words (a reason, a note, a code, a name) one
+// intervention or one halt may come with: they are published.
+const MaxWords = 64 << 10
+
 // decideCommand does what a person asked, or says why not. An intervention that
 // is refused changes nothing.
 func decideCommand(s State, c Command, env Env) Decision {
@@ -40,9 +44,12 @@ func decideCommand(s State, c Command, env Env) Decision {
 	return m.finish()
 }
 
-// refuse checks that the state allows the action.
+// refuse checks that the action can be published and that the state allows it.
 func (m *move) refuse(c Command) error {
 	inst := m.inst
+	if len(c.By)+len(c.Reason)+len(c.ReasonCode)+len(c.Note) > MaxWords {
+		return &rondo.Error{Code: rondo.CodeInvalid, Message: "the words of the intervention are larger than 64 KiB", Hint: "shorten the reason or the note"}
+	}
 	var allowed bool
 	switch c.Action {
 	case ActionHalt:

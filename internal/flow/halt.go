@@ -40,6 +40,11 @@ func (m *move) haltStep(att rondo.Attempt, step *definition.Step, tok token) {
 	if reason == "" {
 		reason = haltStepFailed
 	}
+	if len(reason)+len(note) > MaxWords {
+		m.record(att, ending{status: rondo.StepFailed, failure: violated("reason_code and note are larger than 64 KiB").json()})
+		m.halt(haltContractViolation, "", tok.stop(step.ID))
+		return
+	}
 	att.Input = newObject(64).text("reason_code", reason).optional("note", note).done()
 	m.record(att, ending{status: rondo.StepCompleted})
 	m.halt(reason, note, tok.stop(step.ID))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -18,6 +19,11 @@ import (
 func (w *world) checkChange(t fataler, before *rondo.Instance, d Decision) {
 	t.Helper()
 	after := d.Instance
+	for _, out := range d.Outbox {
+		if len(out.Envelope) > event.MaxPublishedBytes {
+			t.Fatalf("%s has %d bytes", out.Stream, len(out.Envelope))
+		}
+	}
 	if before != nil && before.Status.Terminal() {
 		for _, out := range d.Outbox {
 			if !out.InstanceID.IsZero() {
@@ -149,7 +155,7 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 // and neither timed out nor was skipped.
 func (w *world) answered(row rondo.Step) bool {
 	ended := row.Status == rondo.StepCompleted || row.Status == rondo.StepFailed
-	neverMade := strings.Contains(string(row.Error), "the request needs")
+	neverMade := strings.Contains(string(row.Error), `"message":"the request `)
 	return w.state.Snapshot.Steps[row.StepID].Contract.Behaviour == definition.BehaviourRequest && ended && !neverMade
 }
 

@@ -14,6 +14,8 @@ const (
 	errBeforeLaunch    = "before_launch"
 	errProductMismatch = "product_mismatch: the case belongs to another product"
 	errTypeMismatch    = "type_mismatch: the correlation id belongs to a step that is not answered by this event type"
+	errTooManyParked   = "too_many_parked"
+	errParkedTooLong   = "parked_too_long"
 	errUnusedType      = "unused_type: no step of the definition is answered by this event type"
 )
 
@@ -44,21 +46,28 @@ func decideEvent(s State, in Event, env Env) Decision {
 		ReceivedAt: m.now,
 	}
 	m.decided.Event = &row
-	switch {
-	case e.Type == event.TypeCaseCreated && m.inst == nil:
-		note(&row, m.startCase(s, in))
-	case m.inst == nil && m.elsewhere(e.Type):
-		note(&row, judgement{outcome: rondo.OutcomeNoted})
-	case m.inst == nil:
-		note(&row, judgement{outcome: rondo.OutcomeParked})
-	default:
-		note(&row, m.receive(e))
-	}
+	note(&row, m.capParked(m.verdictOn(s, in)))
 	if m.inst != nil {
 		row.InstanceID = m.inst.ID
 	}
 	m.settleParked()
 	return m.finish()
+}
+
+// verdictOn judges an event of a case, with an instance or without, and does
+// what it means.
+func (m *move) verdictOn(s State, in Event) judgement {
+	if m.inst != nil {
+		return m.receive(in.Envelope)
+	}
+	m.expireParked()
+	switch {
+	case in.Envelope.Type == event.TypeCaseCreated:
+		return m.startCase(s, in)
+	case m.elsewhere(in.Envelope.Type):
+		return judgement{outcome: rondo.OutcomeNoted}
+	}
+	return judgement{outcome: rondo.OutcomeParked}
 }
 
 func note(row *rondo.EventRecord, j judgement) {

@@ -140,7 +140,7 @@ func (m *move) ahead(eventType string) string {
 		for _, start := range from {
 			switch {
 			case !m.snap.CanReach(start, step.ID):
-			case m.openWay(start, step.ID):
+			case m.openWay(start, step.ID, map[string]bool{}):
 				return verdictEarly
 			default:
 				verdict = verdictSkippedGate
@@ -151,19 +151,22 @@ func (m *move) ahead(eventType string) string {
 }
 
 // openWay reports whether some way leads from one step to another past no gate.
-func (m *move) openWay(from, to string) bool {
+// Steps in shut led nowhere before: ways that meet again are walked once, for
+// their number doubles with every branch.
+func (m *move) openWay(from, to string, shut map[string]bool) bool {
 	if from == to {
 		return true
 	}
 	step := m.snap.Steps[from]
-	if step == nil || isGate(step.Contract) {
+	if step == nil || shut[from] || isGate(step.Contract) {
 		return false
 	}
 	for _, target := range step.Transitions {
-		if (target == to || m.snap.CanReach(target, to)) && m.openWay(target, to) {
+		if (target == to || m.snap.CanReach(target, to)) && m.openWay(target, to, shut) {
 			return true
 		}
 	}
+	shut[from] = true
 	return false
 }
 

@@ -7,20 +7,23 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // move is one decision in the making: the instance as it will be, and what must
 // be written and sent with it.
 type move struct {
-	env     Env
-	now     time.Time
-	snap    *definition.Snapshot
-	inst    *rondo.Instance // the caller's until own makes a copy
-	owned   bool
-	cause   string              // event id of what is being applied; "" = none
-	parked  []rondo.EventRecord // still parked, oldest first
-	decided Decision
+	env    Env
+	now    time.Time
+	snap   *definition.Snapshot
+	inst   *rondo.Instance // the caller's until own makes a copy
+	owned  bool
+	cause  string              // event id of what is being applied; "" = none
+	parked []rondo.EventRecord // still parked, oldest first
+	// envelopes are those of parked events that were looked at already.
+	envelopes map[rondo.ID]*event.Envelope
+	decided   Decision
 }
 
 func newMove(s State, env Env) *move {

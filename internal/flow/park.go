@@ -2,10 +2,58 @@ package flow
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
 )
+
+// Bounds on what a case keeps for later.
+const (
+	MaxParked = 100                 // events parked at a time
+	ParkedFor = 30 * 24 * time.Hour // how long one waits for its case to begin
+)
+
+// Expired returns the events of a case without an instance that have been parked
+// for so long that nobody will create it: they are unmatched now. The rows given
+// are not changed.
+func Expired(parked []rondo.EventRecord, now time.Time, after time.Duration) []rondo.EventRecord {
+	var expired []rondo.EventRecord
+	for _, row := range parked {
+		if row.ReceivedAt.Add(after).After(now) {
+			continue
+		}
+		note(&row, judgement{outcome: rondo.OutcomeUnmatched, err: errParkedTooLong})
+		expired = append(expired, row)
+	}
+	return expired
+}
+
+// expireParked drops what has waited too long for its case to begin.
+func (m *move) expireParked() {
+	expired := Expired(m.parked, m.now, ParkedFor)
+	if len(expired) == 0 {
+		return
+	}
+	m.decided.Rejudged = append(m.decided.Rejudged, expired...)
+	still := make([]rondo.EventRecord, 0, len(m.parked)-len(expired))
+	for _, row := range m.parked {
+		if !slices.ContainsFunc(expired, func(gone rondo.EventRecord) bool { return gone.EventID == row.EventID }) {
+			still = append(still, row)
+		}
+	}
+	m.parked = still
+}
+
+// capParked refuses to park more than a case may keep: each is read again after
+// every move, and a sender that repeats itself under new event ids must not slow
+// its case down for good.
+func (m *move) capParked(j judgement) judgement {
+	if j.outcome == rondo.OutcomeParked && len(m.parked) >= MaxParked {
+		j.outcome, j.err = rondo.OutcomeRejected, errTooManyParked
+	}
+	return j
+}
 
 // settleParked looks at the parked events again, oldest first, after anything
 // that may have changed what they mean. When one is applied the case has moved,
@@ -39,8 +87,8 @@ func (m *move) rejudge(row *rondo.EventRecord) judgement {
 	if m.inst.Status.Terminal() {
 		return judgement{outcome: rondo.OutcomeStale}
 	}
-	envelope, err := event.Parse(row.Envelope)
-	if err != nil {
+	envelope := m.parkedEnvelope(row)
+	if envelope == nil {
 		return judgement{outcome: rondo.OutcomeRejected, err: "the stored envelope cannot be read"}
 	}
 	j := m.judge(envelope)
@@ -49,4 +97,21 @@ func (m *move) rejudge(row *rondo.EventRecord) judgement {
 		m.apply(j.live, envelope)
 	}
 	return j
+}
+
+// parkedEnvelope reads the envelope of a parked event, once in a decision; nil
+// when it cannot be read.
+func (m *move) parkedEnvelope(row *rondo.EventRecord) *event.Envelope {
+	if known, ok := m.envelopes[row.EventID]; ok {
+		return known
+	}
+	envelope, err := event.Parse(row.Envelope)
+	if err != nil {
+		return nil
+	}
+	if m.envelopes == nil {
+		m.envelopes = make(map[rondo.ID]*event.Envelope, len(m.parked))
+	}
+	m.envelopes[row.EventID] = envelope
+	return envelope
 }

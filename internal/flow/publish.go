@@ -8,6 +8,14 @@ import (
 	"github.com/rondo-engine/rondo/event"
 )
 
+// MaxPayload is how large a payload may be so that its envelope stays within
+// event.MaxPublishedBytes. The other members need less than what is set aside:
+// six texts of at most event.MaxIDBytes, each byte of which may take six once it
+// is escaped, and the names, an id and a time. Every payload is checked before
+// its event is published: what a step would send by the step, what a person
+// says by MaxWords.
+const MaxPayload = event.MaxPublishedBytes - 8<<10
+
 // outgoing is one event to send about the instance.
 type outgoing struct {
 	id          rondo.ID

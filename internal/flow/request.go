@@ -27,10 +27,10 @@ func resendAfter(resends int) time.Duration {
 // request opens an attempt that waits for a module. In client-driven mode the
 // client calls the module: nothing is emitted and no timer runs.
 func (m *move) request(att rondo.Attempt, step *definition.Step) string {
-	input, missing := m.requestPayload(step)
+	input, broken := m.requestPayload(step)
 	att.Input = input
-	if missing != "" {
-		return m.fail(att, step, violated("the request needs "+missing+", which the case does not have"))
+	if broken != "" {
+		return m.fail(att, step, violated(broken))
 	}
 	att.RequestID = m.env.NewID()
 	if m.inst.Mode == rondo.ModeActive {
@@ -70,9 +70,10 @@ func (m *move) asks(att *rondo.Attempt) bool {
 	return m.inst.Mode == rondo.ModeActive && step != nil && step.Contract.Behaviour == definition.BehaviourRequest
 }
 
-// requestPayload builds what a module is asked with. missing names a required
-// member that the case cannot fill.
-func (m *move) requestPayload(step *definition.Step) (payload json.RawMessage, missing string) {
+// requestPayload builds what a module is asked with. broken says why it cannot
+// be: a required member that the case cannot fill, or more than an event can
+// carry. The bound holds in either mode, and building stops there.
+func (m *move) requestPayload(step *definition.Step) (payload json.RawMessage, broken string) {
 	o := newObject(128)
 	names := make([]string, 0, 16)
 	for name := range step.Contract.Request {
@@ -83,13 +84,15 @@ func (m *move) requestPayload(step *definition.Step) (payload json.RawMessage, m
 		selector := step.Contract.Request[name]
 		value := m.selected(step, &selector)
 		switch {
+		case value != nil && len(o.buf)+len(name)+len(value)+len(`,"":}`) > MaxPayload:
+			return nil, "the request is larger than 1 MiB"
 		case value != nil:
 			o.raw(name, value)
-		case selector.Required && missing == "":
-			missing = name
+		case selector.Required && broken == "":
+			broken = "the request needs " + name + ", which the case does not have"
 		}
 	}
-	return o.done(), missing
+	return o.done(), broken
 }
 
 // selected finds what a selector points at; nil = nothing is there.
@@ -138,8 +141,8 @@ func (m *move) picked(step *definition.Step, pick *definition.Pick) json.RawMess
 		return nil
 	}
 	o := newObject(64)
-	for _, key := range pick.Keys {
-		if value := member(from, key); value != nil {
+	for i, key := range pick.Keys {
+		if value := member(from, key); value != nil && !slices.Contains(pick.Keys[:i], key) {
 			o.raw(key, value)
 		}
 	}

@@ -42,6 +42,9 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	halt CODE [note] | resume [reason] | cancel [reason]
 //	context                    shows the context
 //	undefine                   from here on no definition is active
+//	times 100 COMMAND          runs a command that often and shows what the last one led to
+//
+// Long text is written and shown as x*70000: that many x.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/scenarios/*.txt")
 	if err != nil || len(files) == 0 {
@@ -123,7 +126,7 @@ func (w *world) play(t *testing.T, script string) string {
 func (w *world) command(t *testing.T, line string) string {
 	words, payload := line, json.RawMessage("{}")
 	if i := strings.IndexByte(line, '{'); i >= 0 {
-		words, payload = line[:i], json.RawMessage(line[i:])
+		words, payload = line[:i], json.RawMessage(unfolded(t, line[i:]))
 		if !json.Valid(payload) {
 			t.Fatalf("not JSON: %s", line)
 		}
@@ -160,6 +163,17 @@ func (w *world) command(t *testing.T, line string) string {
 	case "undefine":
 		w.state.Start = nil
 		return ""
+	case "times":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, repeated, _ := strings.Cut(line, args[1]+" ")
+		shown := ""
+		for range n {
+			shown = w.command(t, repeated)
+		}
+		return shown
 	}
 	t.Fatalf("unknown command: %s", line)
 	return ""
@@ -340,7 +354,23 @@ func envelopeOf(raw json.RawMessage) *event.Envelope {
 
 var uuids = regexp.MustCompile(`0([129])000000-0000-7000-8000-([0-9a-f]{12})`)
 
-// indent indents a trace and gives ids the names of their families.
+var (
+	foldedText = regexp.MustCompile(`x\*(\d+)`)
+	longText   = regexp.MustCompile(`x{1000}x*`)
+)
+
+// unfolded writes out the long text of a command.
+func unfolded(t *testing.T, s string) string {
+	return foldedText.ReplaceAllStringFunc(s, func(short string) string {
+		n, err := strconv.Atoi(short[len("x*"):])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Repeat("x", n)
+	})
+}
+
+// indent indents a trace, folds long text and gives ids the names of their families.
 func indent(s string) string {
 	s = uuids.ReplaceAllStringFunc(s, func(id string) string {
 		n, err := strconv.ParseUint(id[24:], 16, 64)
@@ -349,5 +379,6 @@ func indent(s string) string {
 		}
 		return map[byte]string{'1': "id-", '2': "event-", '9': "definition-"}[id[1]] + strconv.FormatUint(n, 10)
 	})
+	s = longText.ReplaceAllStringFunc(s, func(long string) string { return "x*" + strconv.Itoa(len(long)) })
 	return "  " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  ")
 }

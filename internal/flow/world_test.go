@@ -3,6 +3,7 @@ package flow
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -223,13 +224,29 @@ func compiled(t fataler, source []byte) *definition.Snapshot {
 	return snapshot
 }
 
-// testKinds are an organisation's own kinds: one that merges and picks, and one
-// whose outcomes do not cover every output.
+// testKinds are an organisation's own kinds: one that merges and picks, one
+// whose outcomes do not cover every output, and one that asks with the case
+// eleven times over.
 func testKinds() []rondo.StepKind {
 	kind := func(name, contract string) rondo.StepKind {
 		return rondo.StepKind{OrgID: testOrg, Name: name, Version: 1, Contract: json.RawMessage(contract), Status: "active"}
 	}
+	copies := make([]string, 0, 11)
+	for i := range cap(copies) {
+		copies = append(copies, fmt.Sprintf(`"copy_%d": {"context": "case"}`, i))
+	}
 	return []rondo.StepKind{
+		kind("copy_case", `{
+			"behaviour": "request",
+			"events": {"requested": "ext.copy.requested", "completed": "ext.copy.completed", "failed": "ext.copy.failed"},
+			"params_schema": {"type": "object"},
+			"request": {`+strings.Join(copies, ", ")+`},
+			"output_schema": {"type": "object"},
+			"outcomes": [{"outcome": "on_complete"}],
+			"failure_halt_code": "step_failed",
+			"client": {"module": "copy", "endpoint": "POST /copy"}
+		}`),
+		kind("long_halt", `{"behaviour": "halt", "params_schema": {"type": "object"}}`),
 		kind("no_op", `{
 			"behaviour": "request",
 			"events": {"requested": "ext.noop.requested", "completed": "ext.noop.completed", "failed": "ext.noop.failed"},
@@ -246,7 +263,7 @@ func testKinds() []rondo.StepKind {
 			"params_schema": {"type": "object", "properties": {"limits": {"type": "object"}, "mark": {"type": "string"}}},
 			"request": {
 				"limits": {"merge": [{"const": {"low": 1, "high": 2}}, {"param": "limits"}]},
-				"who": {"pick": {"from": {"context": "case.metadata"}, "keys": ["name", "age"]}},
+				"who": {"pick": {"from": {"context": "case.metadata"}, "keys": ["name", "age", "name"]}},
 				"mark": {"param": "mark"},
 				"vip": {"context": "case.metadata.vip"}
 			},
