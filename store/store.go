@@ -200,7 +200,8 @@ type Log interface {
 	LogAck(ctx context.Context, states []GroupState) error
 	// LogTrim removes entries created before the time that every group on their
 	// stream has acked (a stream without groups has nobody to wait for), and
-	// returns how many.
+	// returns how many. It may leave old entries that came after many younger ones
+	// to a later call. What it removed before an error stays removed and counts.
 	LogTrim(ctx context.Context, before time.Time) (int64, error)
 }
 

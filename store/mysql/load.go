@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 
 	"github.com/rondo-engine/rondo"
@@ -83,9 +84,9 @@ func (s *Store) tryLoad(ctx context.Context, conn *sql.Conn, load store.Load, ke
 func (s *Store) addStates(r *reading, keys []rondo.CaseKey, loaded *store.Loaded, parked *bool) {
 	recent := s.recent.Held(keys)
 	held := make(map[rondo.ID]*rondo.Instance, len(recent))
-	for _, instance := range recent {
-		if instance != nil {
-			held[instance.ID] = instance
+	for _, h := range recent {
+		if h.Instance != nil {
+			held[h.ID] = h.Instance
 		}
 	}
 	r.text = append(r.text, s.texts.instances[0]...)
@@ -181,7 +182,10 @@ func (r *reading) run(ctx context.Context, conn *sql.Conn) error {
 	defer rows.Close()
 	for i, row := range r.rows {
 		if i > 0 && !rows.NextResultSet() {
-			break
+			if err := rows.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("%d of %d queries of a packet were answered", i, len(r.rows))
 		}
 		if err := eachRow(rows, row); err != nil {
 			return err

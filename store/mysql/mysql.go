@@ -27,7 +27,6 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -75,7 +74,7 @@ type Store struct {
 	streams  sqlstore.Streams
 	recent   sqlstore.Recent
 	embedded bool
-	stride   atomic.Int64 // auto_increment_increment of the server, 0 = not asked yet
+	server   atomic.Pointer[server] // nil = not asked yet
 }
 
 // Open prepares the connections to the database at rawURL, which is
@@ -114,6 +113,7 @@ func Open(rawURL string, opts Options) (*Store, error) {
 		BigInt:     "SIGNED",
 		Head:       "SELECT seq FROM log_head WHERE id = 1",
 		Unique:     func(err error) bool { return hasNumber(err, duplicateEntry) },
+		Fault:      faultOf,
 		Migrations: steps,
 	}
 	return &Store{
@@ -145,6 +145,7 @@ func parseURL(rawURL string) (*mysql.Config, error) {
 	config.DBName = strings.Trim(u.Path, "/")
 	config.MultiStatements = true
 	config.InterpolateParams = true
+	config.MaxAllowedPacket = 0 // ask the server: a packet that it would not take is not sent
 	config.Loc = time.UTC
 	config.Collation = "utf8mb4_general_ci" // known to all versions; columns are binary
 	return config, nil
@@ -157,27 +158,6 @@ func badURL() error {
 		Hint: "write it as mysql://user:password@host:3306/database",
 	}
 }
-
-// The errors that the driver knows what to do about.
-const (
-	columnNull      = 1048
-	duplicateEntry  = 1062
-	lockWaitTimeout = 1205
-	deadlock        = 1213
-	manyRows        = 1242 // a subquery returned more than one row
-	outOfRange      = 1690
-)
-
-func hasNumber(err error, numbers ...uint16) bool {
-	var e *mysql.MySQLError
-	if !errors.As(err, &e) {
-		return false
-	}
-	return slices.Contains(numbers, e.Number)
-}
-
-// again says that the same work may succeed when it runs again.
-func again(err error) bool { return hasNumber(err, deadlock, lockWaitTimeout) }
 
 // sessions sets up every new connection.
 type sessions struct {
@@ -196,14 +176,14 @@ func setup(opts Options) string {
 func (s *sessions) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	conn, err := s.Connector.Connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, &sqlstore.Unreachable{Err: err}
 	}
 	execer, ok := conn.(sqldriver.ExecerContext)
 	if !ok {
 		return nil, errors.Join(errors.New("mysql: connection cannot execute"), conn.Close())
 	}
 	if _, err := execer.ExecContext(ctx, s.setup, nil); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(&sqlstore.Unreachable{Err: err}, conn.Close())
 	}
 	return conn, nil
 }

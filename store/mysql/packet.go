@@ -7,19 +7,26 @@ import (
 	"fmt"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
 )
 
-// maxPacket is when a packet is sent although more is to come: well below the
-// smallest limit that servers are usually given (16 MB).
+// maxPacket is when a packet is sent although more is to come, on servers that
+// take that much.
 const maxPacket = 6 << 20
 
-// packet collects statements for one round trip.
+// packetSlack is how much of the server's limit is left for the driver's framing.
+const packetSlack = 1 << 10
+
+// packet collects statements for as few round trips as the server's limit allows.
 type packet struct {
-	conn *sql.Conn
-	text []byte
-	// answers is how many statements there are so far; the driver reports an
-	// insert id for each, 0 for those that answer with rows.
-	answers int
+	conn  *sql.Conn
+	limit int // the longest text that the server takes
+	want  int // the length at which a text is sent
+	text  []byte
+	// ends are where statements end. The driver reports an insert id for each, 0
+	// for those that answer with rows.
+	ends    []int
 	numbers []numbering
 }
 
@@ -29,34 +36,71 @@ type numbering struct {
 	got    func(id int64)
 }
 
+// newPacket is empty. limit is the server's max_allowed_packet.
+func newPacket(conn *sql.Conn, limit int64) packet {
+	longest := max(int(limit)-packetSlack, 1)
+	return packet{conn: conn, limit: longest, want: min(maxPacket, longest)}
+}
+
 // statement ends a statement that was appended to text.
 func (p *packet) statement() {
 	p.text = append(p.text, ';')
-	p.answers++
+	p.ends = append(p.ends, len(p.text))
 }
-
-// query ends a statement that answers with rows.
-func (p *packet) query() { p.statement() }
 
 func (p *packet) add(s string) { p.text = append(p.text, s...) }
 
 // numbered asks for the insert id of the statement that ended last.
 func (p *packet) numbered(got func(id int64)) {
-	p.numbers = append(p.numbers, numbering{p.answers - 1, got})
+	p.numbers = append(p.numbers, numbering{len(p.ends) - 1, got})
 }
 
 // full sends what is there when more would be too much.
 func (p *packet) full(ctx context.Context) error {
-	if len(p.text) < maxPacket {
+	if len(p.text) < p.want {
 		return nil
 	}
 	return p.send(ctx)
 }
 
-// send runs the collected statements. The first that fails ends them.
+// send runs the collected statements, in several round trips when they are
+// longer than the server takes. The first that fails ends them; one that alone
+// is too long is refused before any is sent.
 func (p *packet) send(ctx context.Context) error {
-	text := string(p.text)
-	err := p.conn.Raw(func(c any) error {
+	start := 0
+	for _, end := range p.ends {
+		if end-start > p.limit {
+			return sqlstore.TooLarge("mysql: update", fmt.Errorf("a statement of %d bytes: max_allowed_packet allows %d", end-start, p.limit))
+		}
+		start = end
+	}
+	ids := make([]int64, 0, len(p.ends))
+	start = 0
+	for first := 0; first < len(p.ends); {
+		next := first + 1
+		for next < len(p.ends) && p.ends[next]-start <= p.limit {
+			next++
+		}
+		answers, err := p.run(ctx, string(p.text[start:p.ends[next-1]]))
+		if err != nil {
+			return err
+		}
+		if len(answers) != next-first {
+			return fmt.Errorf("%d of %d statements of a packet answered", len(answers), next-first)
+		}
+		ids = append(ids, answers...)
+		first, start = next, p.ends[next-1]
+	}
+	for _, n := range p.numbers {
+		n.got(ids[n.answer])
+	}
+	p.text, p.ends, p.numbers = p.text[:0], p.ends[:0], nil
+	return nil
+}
+
+// run sends one text and returns the insert ids of its statements.
+func (p *packet) run(ctx context.Context, text string) (ids []int64, err error) {
+	err = p.conn.Raw(func(c any) error {
 		execer, ok := c.(sqldriver.ExecerContext)
 		if !ok {
 			return fmt.Errorf("connection is %T", c)
@@ -69,41 +113,40 @@ func (p *packet) send(ctx context.Context) error {
 		if !ok {
 			return fmt.Errorf("result is %T", result)
 		}
-		ids := all.AllLastInsertIds()
-		for _, n := range p.numbers {
-			if n.answer >= len(ids) {
-				return fmt.Errorf("%d statements answered, %d expected", len(ids), p.answers)
-			}
-			n.got(ids[n.answer])
-		}
+		ids = all.AllLastInsertIds()
 		return nil
 	})
-	p.text, p.answers, p.numbers = p.text[:0], 0, nil
-	return err
+	return ids, err
 }
 
 // insert appends a multi-row INSERT, in several statements when it is long.
-// numbered, if not nil, gets the first id of each statement and the rows of it.
-func (p *packet) insert(ctx context.Context, head string, rows [][]any, tail string, numbered func(from, to int, id int64)) error {
+// after, if not nil, is called when the statement of the rows from up to to has
+// been appended.
+func (p *packet) insert(ctx context.Context, head string, rows [][]any, tail string, after func(from, to int)) error {
 	for from := 0; from < len(rows); {
+		start := len(p.text)
 		p.add(head)
 		to := from
-		for ; to < len(rows) && (to == from || len(p.text) < maxPacket); to++ {
+		for ; to < len(rows); to++ {
+			before := len(p.text)
 			if to > from {
 				p.text = append(p.text, ',')
 			}
 			p.text = append(p.text, '(')
 			p.text = appendRow(p.text, rows[to])
 			p.text = append(p.text, ')')
+			if to > from && len(p.text)+len(tail)-start >= p.want {
+				p.text = p.text[:before]
+				break
+			}
 		}
 		p.add(tail)
 		p.statement()
-		if numbered != nil {
-			first := from
-			p.numbered(func(id int64) { numbered(first, to, id) })
+		if after != nil {
+			after(from, to)
 		}
 		if from = to; from < len(rows) {
-			if err := p.send(ctx); err != nil {
+			if err := p.full(ctx); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,9 @@ import (
 // statement at a time. Everything variable goes through appendValue; the escapes
 // are those of a session without NO_BACKSLASH_ESCAPES, which setup makes sure of.
 
+// afterBase is a number counted from @rondo_base.
+type afterBase int64
+
 func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
@@ -20,6 +23,8 @@ func appendValue(b []byte, v any) []byte {
 		return appendQuoted(b, v)
 	case []byte:
 		return appendQuoted(b, v)
+	case afterBase:
+		return strconv.AppendInt(append(b, "@rondo_base + "...), int64(v), 10)
 	default:
 		return append(b, "NULL"...)
 	}
@@ -100,15 +105,16 @@ func appendEvents(b []byte, prefix string, keys []rondo.EventKey) []byte {
 		func(k rondo.EventKey) string { return k.OrgID }, func(k rondo.EventKey) any { return sqlstore.ID(k.EventID) })
 }
 
-// appendHeld writes a condition that holds for exactly the given versions of
+// appendHeld writes a condition that holds for exactly the given writes of
 // instances. It is one list of strings because the server searches that by
 // halves.
-func appendHeld(b []byte, held []*rondo.Instance) []byte {
-	b = append(b, "CONCAT(id, version) IN (NULL"...)
-	for _, instance := range held {
-		if instance != nil {
+func appendHeld(b []byte, held []sqlstore.Held) []byte {
+	b = append(b, "CONCAT(id, version, ':', token) IN (NULL"...)
+	for _, h := range held {
+		if h.Instance != nil {
 			b = append(b, ',')
-			b = appendQuoted(b, strconv.AppendInt(instance.ID[:], instance.Version, 10))
+			version := append(strconv.AppendInt(h.ID[:], h.Version, 10), ':')
+			b = appendQuoted(b, strconv.AppendInt(version, h.Token, 10))
 		}
 	}
 	return append(b, ')')

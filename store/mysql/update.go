@@ -36,7 +36,9 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 			break
 		}
 	}
-	return committed, s.explain(ctx, err)
+	err = s.explain(ctx, err)
+	s.forget(err)
+	return committed, err
 }
 
 // isRace says that another batch, of another case, brought the same event first:
@@ -66,7 +68,17 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		return sqlstore.Unavailable(op, err)
+		return faultOf(err).Explain(op, err)
+	}
+}
+
+// forget drops what is remembered of the database when it may have been
+// exchanged for another, older one: a failover breaks connections.
+func (s *Store) forget(err error) {
+	if rondo.CodeOf(err) == rondo.CodeUnavailable {
+		s.recent.Forget()
+		s.streams.Forget()
+		s.server.Store(nil)
 	}
 }
 
@@ -75,7 +87,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
 	conn, err := s.db.Conn(ctx)
 	if err != nil {
-		return store.Committed{}, err
+		return store.Committed{}, &sqlstore.Unreachable{Err: err}
 	}
 	defer conn.Close()
 	loaded, err := s.load(ctx, conn, load)
@@ -97,7 +109,7 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	defer cancel()
 	committed, err := s.commit(ctx, conn, plan)
 	if err == nil {
-		s.recent.Keep(write)
+		s.recent.Keep(write, plan.Token)
 	}
 	return committed, err
 }
@@ -118,7 +130,11 @@ func rollback(ctx context.Context, conn *sql.Conn, reason error) error {
 
 // commit writes a plan and commits it in one packet.
 func (s *Store) commit(ctx context.Context, conn *sql.Conn, plan *sqlstore.Plan) (store.Committed, error) {
-	w := &writing{Store: s, packet: packet{conn: conn}, seqs: make([]int64, len(plan.Outgoing))}
+	server, err := s.settings(ctx, conn)
+	if err != nil {
+		return store.Committed{}, rollback(ctx, conn, err)
+	}
+	w := &writing{Store: s, packet: newPacket(conn, server.packet), stride: server.stride, seqs: make([]int64, len(plan.Outgoing))}
 	if err := w.rows(ctx, plan); err != nil {
 		return store.Committed{}, rollback(ctx, conn, s.refusal(err))
 	}
@@ -128,7 +144,7 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, plan *sqlstore.Plan)
 	w.add("COMMIT")
 	w.statement()
 	if err := w.send(ctx); err != nil {
-		if _, ok := errors.AsType[*mysql.MySQLError](err); !ok {
+		if _, ok := errors.AsType[*mysql.MySQLError](err); !ok && faultOf(err) != sqlstore.Oversize {
 			_ = conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 			return store.Committed{}, sqlstore.Ambiguous("mysql: commit", err)
 		}

@@ -11,7 +11,8 @@ import (
 type writing struct {
 	*Store
 	packet
-	seqs []int64
+	stride int64
+	seqs   []int64
 }
 
 func (w *writing) rows(ctx context.Context, plan *sqlstore.Plan) error {
@@ -69,32 +70,20 @@ func appendStatement(b []byte, query string, args []any) []byte {
 // check fails the packet unless the condition holds; see refusal.
 func (w *writing) check(condition string) {
 	w.add("SELECT 18446744073709551615 + IF(" + condition + ", 0, 1)")
-	w.query()
+	w.statement()
 }
 
 // updates replaces instances. A row that is not there would be inserted: the
 // count, 2 for each row that was replaced, tells.
 func (w *writing) updates(ctx context.Context, updates []sqlstore.InstanceUpdate) error {
-	for len(updates) > 0 {
-		size, n := 0, 0
-		rows := make([][]any, 0, len(updates))
-		for ; n < len(updates) && size < maxPacket/2; n++ {
-			row := append([]any{updates[n].Previous}, updates[n].Row...)
-			rows = append(rows, row)
-			for _, v := range row {
-				if document, ok := v.([]byte); ok {
-					size += len(document)
-				}
-			}
-		}
-		updates = updates[n:]
-		if err := w.insert(ctx, w.texts.replace, rows, w.texts.merge, nil); err != nil {
-			return err
-		}
-		w.add("SELECT IF(ROW_COUNT() = " + integer(int64(2*n)) + ", 1, (SELECT 1 UNION SELECT 2))")
-		w.query()
+	rows := make([][]any, len(updates))
+	for i := range updates {
+		rows[i] = append([]any{updates[i].Previous}, updates[i].Row...)
 	}
-	return nil
+	return w.insert(ctx, w.texts.replace, rows, w.texts.merge, func(from, to int) {
+		w.add("SELECT IF(ROW_COUNT() = " + integer(int64(2*(to-from))) + ", 1, (SELECT 1 UNION SELECT 2))")
+		w.statement()
+	})
 }
 
 func (w *writing) rejudged(events []sqlstore.Rejudged) {
@@ -108,7 +97,7 @@ func (w *writing) rejudged(events []sqlstore.Rejudged) {
 	w.add("SELECT 18446744073709551615 + IF((SELECT COUNT(*) FROM events WHERE ")
 	w.text = appendEvents(w.text, "", keys)
 	w.add(") = " + integer(int64(len(events))) + ", 0, 1)")
-	w.query()
+	w.statement()
 	for i := range events {
 		e := &events[i]
 		processed := int64(0)
@@ -137,29 +126,13 @@ func (w *writing) outgoing(ctx context.Context, events []rondo.Outgoing) error {
 	if w.embedded {
 		return w.log(ctx, events)
 	}
-	stride, err := w.increment(ctx)
-	if err != nil {
-		return err
-	}
-	return w.insert(ctx, w.texts.insert[w.tables.Outbox.Name], sqlstore.OutboxRows(events), "", func(from, to int, id int64) {
-		for i := from; i < to; i++ {
-			w.seqs[i] = id + int64(i-from)*stride
-		}
+	return w.insert(ctx, w.texts.insert[w.tables.Outbox.Name], sqlstore.OutboxRows(events), "", func(from, to int) {
+		w.numbered(func(id int64) {
+			for i := from; i < to; i++ {
+				w.seqs[i] = id + int64(i-from)*w.stride
+			}
+		})
 	})
-}
-
-// increment is the distance between the numbers that one INSERT gives out: more
-// than 1 on servers that share the numbers of a cluster.
-func (w *writing) increment(ctx context.Context) (int64, error) {
-	if stride := w.stride.Load(); stride > 0 {
-		return stride, nil
-	}
-	var stride int64
-	if err := w.conn.QueryRowContext(ctx, "SELECT @@auto_increment_increment").Scan(&stride); err != nil {
-		return 0, err
-	}
-	w.stride.Store(stride)
-	return stride, nil
 }
 
 // log numbers events by the row of log_head. It is locked last, so that commits
@@ -173,7 +146,8 @@ func (w *writing) log(ctx context.Context, events []rondo.Outgoing) error {
 	taken := sqlstore.Listened(events, streams)
 	rows := make([][]any, len(taken))
 	for n, i := range taken {
-		rows[n] = sqlstore.LogRow(&events[i], int64(n+1))
+		rows[n] = sqlstore.LogRow(&events[i], 0)
+		rows[n][0] = afterBase(n + 1)
 	}
 	w.text = appendStatement(w.text, "UPDATE log_head SET seq = LAST_INSERT_ID(seq) + IF(joins = ?, ?, NULL) WHERE id = 1", []any{joins, int64(len(rows))})
 	w.statement()
@@ -184,31 +158,7 @@ func (w *writing) log(ctx context.Context, events []rondo.Outgoing) error {
 	})
 	w.add("SET @rondo_base = LAST_INSERT_ID()")
 	w.statement()
-	return w.logRows(ctx, rows)
-}
-
-// logRows inserts entries whose numbers are relative to @rondo_base.
-func (w *writing) logRows(ctx context.Context, rows [][]any) error {
-	for i, row := range rows {
-		if i == 0 || len(w.text) > maxPacket {
-			if i > 0 {
-				w.statement()
-				if err := w.send(ctx); err != nil {
-					return err
-				}
-			}
-			w.add(w.texts.insert[w.tables.Log.Name])
-		} else {
-			w.text = append(w.text, ',')
-		}
-		w.add("(@rondo_base + ")
-		w.text = appendRow(w.text, row)
-		w.text = append(w.text, ')')
-	}
-	if len(rows) > 0 {
-		w.statement()
-	}
-	return nil
+	return w.insert(ctx, w.texts.insert[w.tables.Log.Name], rows, "", nil)
 }
 
 func (w *writing) readStreams(ctx context.Context) (joins int64, streams []string, err error) {

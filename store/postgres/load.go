@@ -55,19 +55,20 @@ func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load
 
 func (s *Store) queueInstances(batch *pgx.Batch, keys []rondo.CaseKey, orgs, cases []string, loaded *store.Loaded) {
 	held := s.recent.Held(keys)
-	ids, versions := make(pgtype.FlatArray[pgtype.UUID], len(keys)), make([]int64, len(keys))
-	for i, instance := range held {
-		if instance != nil {
-			ids[i], versions[i] = uuid(instance.ID), instance.Version
+	ids := make(pgtype.FlatArray[pgtype.UUID], len(keys))
+	versions, tokens := make([]int64, len(keys)), make([]int64, len(keys))
+	for i, h := range held {
+		if h.Instance != nil {
+			ids[i], versions[i], tokens[i] = uuid(h.ID), h.Version, h.Token
 		}
 	}
-	batch.Queue(s.queries.instances, orgs, cases, ids, versions).Query(each(func(values []any) error {
+	batch.Queue(s.queries.instances, orgs, cases, ids, versions, tokens).Query(each(func(values []any) error {
 		last := len(values) - 1
 		nr, ok := values[last].(int64)
 		if !ok || nr < 1 || nr > int64(len(held)) {
 			return fmt.Errorf("row of key %v", values[last])
 		}
-		instance, err := sqlstore.ReadInstanceHeld(values[:last], held[nr-1])
+		instance, err := sqlstore.ReadInstanceHeld(values[:last], held[nr-1].Instance)
 		if err == nil {
 			sqlstore.Keep(loaded, instance)
 		}

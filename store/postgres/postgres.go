@@ -24,7 +24,6 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
-	"slices"
 	"strconv"
 	"time"
 
@@ -105,13 +104,6 @@ func Open(url string, opts Options) (*Store, error) {
 	params["plan_cache_mode"] = "force_generic_plan" // parameters never change the plan
 	params["statement_timeout"] = strconv.FormatInt(opts.StatementTimeout.Milliseconds(), 10)
 	params["idle_in_transaction_session_timeout"] = strconv.FormatInt(opts.IdleTimeout.Milliseconds(), 10)
-	// Statements of the write path must go through indexes from the first row on. A
-	// plan that was made while a table was empty would scan it, and stay.
-	params["enable_seqscan"] = "off"
-	params["enable_hashjoin"] = "off"
-	params["enable_mergejoin"] = "off"
-	params["plan_cache_mode"] = "force_generic_plan"
-	params["jit"] = "off"
 
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
@@ -136,6 +128,7 @@ func Open(url string, opts Options) (*Store, error) {
 		BigInt:     "bigint",
 		Head:       "SELECT seq FROM log_head WHERE id = 1",
 		Unique:     func(err error) bool { return hasState(err, uniqueViolation) },
+		Fault:      faultOf,
 		Migrations: steps,
 	}
 	return &Store{
@@ -146,27 +139,6 @@ func Open(url string, opts Options) (*Store, error) {
 		embedded: opts.Embedded,
 	}, nil
 }
-
-// The states that the driver knows what to do about.
-const (
-	uniqueViolation      = "23505"
-	divisionByZero       = "22012"
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	invalidText          = "22021"
-	untranslatable       = "22P05"
-)
-
-func hasState(err error, states ...string) bool {
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
-		return false
-	}
-	return slices.Contains(states, e.Code)
-}
-
-// again says that the same work may succeed when it runs again.
-func again(err error) bool { return hasState(err, serializationFailure, deadlockDetected) }
 
 // connections runs the shared part on the pool.
 type connections struct {

@@ -25,8 +25,8 @@ func newQueries(t *sqlstore.Tables) *queries {
 		addCases: "INSERT INTO cases (org_id, case_id) SELECT o, c FROM " + keys + " ON CONFLICT DO NOTHING",
 		lockCases: "SELECT cases.org_id, cases.case_id FROM " + keys + " JOIN cases ON cases.org_id = k.o AND cases.case_id = k.c " +
 			"ORDER BY cases.org_id, cases.case_id FOR UPDATE OF cases",
-		instances: "SELECT " + sqlstore.HeldColumns(&t.Instances, "i.", "i.id = k.id AND i.version = k.version") + ", k.nr " +
-			"FROM unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[]) WITH ORDINALITY AS k (o, c, id, version, nr) " +
+		instances: "SELECT " + sqlstore.HeldColumns(&t.Instances, "i.", "i.id = k.id AND i.version = k.version AND i.token = k.token") + ", k.nr " +
+			"FROM unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS k (o, c, id, version, token, nr) " +
 			"JOIN instances i ON i.org_id = k.o AND i.case_id = k.c",
 		parked: "SELECT " + t.Events.Names("e.") + " FROM " + keys + " JOIN parked p ON p.org_id = k.o AND p.case_id = k.c " +
 			"JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id ORDER BY e.id",

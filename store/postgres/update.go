@@ -35,7 +35,9 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 			break
 		}
 	}
-	return committed, s.explain(ctx, err)
+	err = s.explain(ctx, err)
+	s.forget(err)
+	return committed, err
 }
 
 // isRace says that another batch, of another case, brought the same event first:
@@ -71,7 +73,16 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		return sqlstore.Unavailable(op, err)
+		return faultOf(err).Explain(op, err)
+	}
+}
+
+// forget drops what is remembered of the database when it may have been
+// exchanged for another, older one: a failover breaks connections.
+func (s *Store) forget(err error) {
+	if rondo.CodeOf(err) == rondo.CodeUnavailable {
+		s.recent.Forget()
+		s.streams.Forget()
 	}
 }
 
@@ -80,11 +91,14 @@ func (s *Store) explain(ctx context.Context, err error) error {
 func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return store.Committed{}, err
+		return store.Committed{}, &sqlstore.Unreachable{Err: err}
 	}
 	defer conn.Release() // the pool closes a connection that is not idle
 	loaded, err := s.load(ctx, conn, load)
 	if err != nil {
+		if conn.Conn().IsClosed() {
+			err = &sqlstore.Unreachable{Err: err}
+		}
 		return store.Committed{}, rollback(ctx, conn, err)
 	}
 	write, err := decide(loaded)
@@ -102,7 +116,7 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	defer cancel()
 	committed, err := s.commit(ctx, conn, plan)
 	if err == nil {
-		s.recent.Keep(write)
+		s.recent.Keep(write, plan.Token)
 	}
 	return committed, err
 }

@@ -19,15 +19,11 @@ import (
 	"context"
 	"database/sql"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"path/filepath"
 	"time"
-
-	driver "modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
@@ -118,6 +114,7 @@ func Open(path string, opts Options) (*Store, error) {
 		BigInt:     "INTEGER",
 		Head:       headQuery,
 		Unique:     isUnique,
+		Fault:      faultOf,
 		Migrations: steps,
 	}
 	return &Store{
@@ -144,25 +141,6 @@ const headQuery = "SELECT MAX(COALESCE((SELECT seq FROM log_entries ORDER BY seq
 func dsn(path string, pragmas ...string) string {
 	values := url.Values{"_pragma": pragmas}
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + values.Encode()
-}
-
-func isUnique(err error) bool {
-	code, ok := resultCode(err)
-	return ok && (code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || code == sqlite3.SQLITE_CONSTRAINT_ROWID)
-}
-
-// isBusy says that another process holds the file.
-func isBusy(err error) bool {
-	code, ok := resultCode(err)
-	return ok && (code&0xff == sqlite3.SQLITE_BUSY || code&0xff == sqlite3.SQLITE_LOCKED)
-}
-
-func resultCode(err error) (int, bool) {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return 0, false
-	}
-	return e.Code(), true
 }
 
 // openPool opens database/sql on the file.

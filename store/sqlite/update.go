@@ -135,7 +135,7 @@ func (s *Store) explain(err error) error {
 	case isUnique(err):
 		return sqlstore.Forbidden(op, err)
 	default:
-		return sqlstore.Unavailable(op, err)
+		return faultOf(err).Explain(op, err)
 	}
 }
 

@@ -113,6 +113,7 @@ var logTests = []test{
 		}
 		same(d.t, "the log", d.logged("a"), want[2:])
 	}},
+	{name: "a long log is trimmed around what a slow group still needs", opts: embedded, run: testTrimLong},
 	{name: "numbers go on after a trim", opts: embedded, run: func(d *db) {
 		d.send(d.outgoing("a", 3))
 		if n := must(d.LogTrim(d.ctx(), epoch.Add(time.Minute)))(d.t); n != 3 {
@@ -236,4 +237,54 @@ func testTrim(d *db) {
 	trim(2, all[1], all[3], all[4], all[5]) // 1 and 3 are acked by both; 5 too, but is young
 	ack("one", "b", 6)
 	trim(1, all[1], all[3], all[4])
+}
+
+// testTrimLong has thousands of entries of two streams in turn. The group of one
+// has read nothing but a few entries far ahead, that of the other everything.
+func testTrimLong(d *db) {
+	const old, young, batch = 3_600, 1_400, 500
+	var all []rondo.Outgoing
+	for len(all) < old+young {
+		events := make([]rondo.Outgoing, batch)
+		for i := range events {
+			n := len(all) + i
+			events[i] = d.newOutgoing([]string{"slow", "fast"}[n%2])
+			events[i].Envelope = []byte("{}")
+			if n >= old {
+				events[i].CreatedAt = epoch.Add(time.Hour)
+			}
+		}
+		all = append(all, d.send(events)...)
+	}
+	d.join("laggard", "slow")
+	d.join("quick", "slow", "fast")
+	must(0, d.LogAck(d.ctx(), []store.GroupState{
+		{Group: "quick", Stream: "slow", Cursor: old + young, Fence: 1},
+		{Group: "quick", Stream: "fast", Cursor: old + young, Fence: 1},
+		{Group: "laggard", Stream: "slow", Acked: []int64{1, 2_001, 3_501, 4_001}, Fence: 1},
+	}))(d.t)
+	var left []int64
+	for i, entry := range all {
+		acked := entry.Stream == "fast" || slices.Contains([]int64{1, 2_001, 3_501}, entry.Seq)
+		if i >= old || !acked {
+			left = append(left, entry.Seq)
+		}
+	}
+	trim := func(want int64) {
+		d.t.Helper()
+		if n := must(d.LogTrim(d.ctx(), epoch.Add(time.Minute)))(d.t); n != want {
+			d.t.Fatalf("%d entries were trimmed, want %d", n, want)
+		}
+		var got []int64
+		for _, entry := range d.logged("slow", "fast") {
+			got = append(got, entry.Seq)
+		}
+		same(d.t, "the numbers left", got, left)
+		d.wantHead(old + young)
+	}
+	trim(old/2 + 3)
+	trim(0)
+	must(0, d.LogAck(d.ctx(), []store.GroupState{{Group: "laggard", Stream: "slow", Cursor: old, Fence: 1}}))(d.t)
+	left = left[len(left)-young:]
+	trim(old/2 - 3)
 }

@@ -27,6 +27,8 @@ type Dialect struct {
 	Head string
 	// Unique reports whether an error is a refused second row of a key.
 	Unique func(error) bool
+	// Fault says what kind of trouble any other error is.
+	Fault func(error) Fault
 	// Migrations are the statements of the schema; see LoadMigrations.
 	Migrations []Migration
 }

@@ -41,6 +41,20 @@ func Unavailable(op string, cause error) error {
 	}
 }
 
+// TooLarge says that the database does not take values of that size.
+func TooLarge(op string, cause error) error {
+	return &rondo.Error{
+		Code: rondo.CodeTooLarge, Op: op,
+		Message: "the data is larger than the database accepts", Hint: "send less at once, or raise the limit of the database", Err: cause,
+	}
+}
+
+// Internal says that the database refused something for a reason that no other
+// word fits: the statement or its values are to blame, not the database's state.
+func Internal(op string, cause error) error {
+	return &rondo.Error{Code: rondo.CodeInternal, Op: op, Message: "the database refused the statement", Err: cause}
+}
+
 // Ambiguous says that a commit may have happened.
 func Ambiguous(op string, cause error) error {
 	return &rondo.Error{

@@ -8,33 +8,89 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
-// LogTrim implements store.Log. The head outlives the entry that had it.
+// trimChunk is how many entries are looked at, and removed, at a time: a trim
+// never holds up the commits of cases for longer than that takes.
+const trimChunk = 1000
+
+// trimEntry is what a trim must know of an entry.
+type trimEntry struct {
+	seq     int64
+	stream  string
+	created time.Time
+}
+
+// LogTrim implements store.Log. It walks the log by number, which is the order of
+// commits and so nearly that of age, and stops at the first chunk that is too
+// young throughout. Positions are read once: groups only go forward meanwhile,
+// and one that joins late finds what a trim just before it would have left.
 func (c *Cold) LogTrim(ctx context.Context, before time.Time) (int64, error) {
+	const op = "trim the log"
+	positions, err := list(ctx, c.reader(), readPosition,
+		"SELECT p.grp, p.stream, p.position, p.acked, g.fence FROM log_positions p JOIN log_groups g ON g.grp = p.grp")
+	if err != nil {
+		return 0, c.wrap(op, err)
+	}
+	byStream := map[string][]store.GroupState{}
+	for _, position := range positions {
+		byStream[position.Stream] = append(byStream[position.Stream], position)
+	}
+	var removed, after int64
+	for {
+		chunk, err := list(ctx, c.reader(), readTrimEntry,
+			"SELECT seq, stream, created_at FROM log_entries WHERE seq > ? ORDER BY seq LIMIT ?", after, int64(trimChunk))
+		if err != nil {
+			return removed, c.wrap(op, err)
+		}
+		done, young := removable(chunk, byStream, before)
+		if len(done) > 0 {
+			n, err := c.removeEntries(ctx, op, done)
+			if err != nil {
+				return removed, err
+			}
+			removed += n
+		}
+		if young || len(chunk) < trimChunk {
+			return removed, nil
+		}
+		after = chunk[len(chunk)-1].seq
+	}
+}
+
+func readTrimEntry(values []any) (trimEntry, error) {
+	r := reader{values: values}
+	e := trimEntry{seq: r.int(), stream: r.text(), created: r.time()}
+	return e, wrapRead("log entry", r.err)
+}
+
+// removable are the numbers of the old entries that every group of their stream
+// has acked; young says that there is no old entry at all. An entry without a
+// time stays.
+func removable(chunk []trimEntry, groups map[string][]store.GroupState, before time.Time) (done []any, young bool) {
+	young = true
+	for _, e := range chunk {
+		if e.created.IsZero() || !e.created.Before(before) {
+			continue
+		}
+		young = false
+		if !slices.ContainsFunc(groups[e.stream], func(g store.GroupState) bool { return !ackedBy(&g, e.seq) }) {
+			done = append(done, e.seq)
+		}
+	}
+	return done, young
+}
+
+// removeEntries removes ascending numbers in one transaction. The head outlives
+// the entry that had it.
+func (c *Cold) removeEntries(ctx context.Context, op string, seqs []any) (int64, error) {
 	var removed int64
-	err := c.write(ctx, "trim the log", func(s session) error {
+	err := c.write(ctx, op, func(s session) error {
 		removed = 0
-		head, err := c.head(ctx, s)
-		if err != nil {
+		last := seqs[len(seqs)-1]
+		if _, err := s.exec(ctx, "UPDATE log_head SET seq = ? WHERE id = 1 AND seq < ?", last, last); err != nil {
 			return err
 		}
-		if _, err := s.exec(ctx, "UPDATE log_head SET seq = ? WHERE id = 1 AND seq < ?", head, head); err != nil {
-			return err
-		}
-		positions, err := list(ctx, s, readPosition,
-			"SELECT p.grp, p.stream, p.position, p.acked, g.fence FROM log_positions p JOIN log_groups g ON g.grp = p.grp ORDER BY p.stream")
-		if err != nil {
-			return err
-		}
-		byStream := map[string][]store.GroupState{}
-		for _, position := range positions {
-			byStream[position.Stream] = append(byStream[position.Stream], position)
-		}
-		streams, err := list(ctx, s, ReadText, "SELECT DISTINCT stream FROM log_entries WHERE created_at < ?", before.UnixMicro())
-		if err != nil {
-			return err
-		}
-		for _, stream := range streams {
-			n, err := trimStream(ctx, s, stream, byStream[stream], head, before)
+		for part := range slices.Chunk(seqs, maxParameters) {
+			n, err := s.exec(ctx, "DELETE FROM log_entries WHERE seq IN ("+Marks(len(part))+")", part...)
 			if err != nil {
 				return err
 			}
@@ -42,44 +98,7 @@ func (c *Cold) LogTrim(ctx context.Context, before time.Time) (int64, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	return removed, nil
-}
-
-// trimStream removes what all groups of a stream have acked: everything up to
-// the lowest cursor, and above it the entries that each group has named.
-func trimStream(ctx context.Context, s session, stream string, groups []store.GroupState, head int64, before time.Time) (int64, error) {
-	lowest := head
-	for _, g := range groups {
-		lowest = min(lowest, g.Cursor)
-	}
-	removed, err := s.exec(ctx, "DELETE FROM log_entries WHERE stream = ? AND created_at < ? AND seq <= ?", stream, before.UnixMicro(), lowest)
-	if err != nil {
-		return 0, err
-	}
-	above, err := list(ctx, s, func(values []any) (int64, error) {
-		r := reader{values: values}
-		return r.int(), r.err
-	}, "SELECT seq FROM log_entries WHERE stream = ? AND created_at < ? AND seq > ?", stream, before.UnixMicro(), lowest)
-	if err != nil {
-		return 0, err
-	}
-	var acked []any
-	for _, seq := range above {
-		if !slices.ContainsFunc(groups, func(g store.GroupState) bool { return !ackedBy(&g, seq) }) {
-			acked = append(acked, seq)
-		}
-	}
-	for chunk := range slices.Chunk(acked, maxParameters) {
-		n, err := s.exec(ctx, "DELETE FROM log_entries WHERE seq IN ("+Marks(len(chunk))+")", chunk...)
-		if err != nil {
-			return 0, err
-		}
-		removed += n
-	}
-	return removed, nil
+	return removed, err
 }
 
 func ackedBy(g *store.GroupState, seq int64) bool {

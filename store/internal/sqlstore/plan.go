@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"bytes"
 	"cmp"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/rondo-engine/rondo"
@@ -13,6 +15,10 @@ import (
 // each list rows ascend by key, and an instance that gives up its case is
 // updated before its successor is inserted.
 type Plan struct {
+	// Token is a random number that the instances of this commit are stored with.
+	// Numbers of versions repeat when a database loses commits (a failover, a
+	// restore) and others are made in their place; tokens do not.
+	Token      int64
 	Updates    []InstanceUpdate
 	Inserts    []Insert // tables with rows to add
 	Rejudged   []Rejudged
@@ -56,7 +62,7 @@ type Duplicate struct {
 
 // NewPlan turns a Write, decided upon what was loaded, into rows.
 func NewPlan(t *Tables, loaded *store.Loaded, w *store.Write) (*Plan, error) {
-	p := &Plan{Sent: w.Sent, Acks: w.Acks, Outgoing: w.Outbox}
+	p := &Plan{Token: newToken(), Sent: w.Sent, Acks: w.Acks, Outgoing: w.Outbox}
 	if err := p.instances(t, loaded, w.Instances); err != nil {
 		return nil, err
 	}
@@ -70,10 +76,13 @@ func NewPlan(t *Tables, loaded *store.Loaded, w *store.Write) (*Plan, error) {
 	return p, nil
 }
 
+// newToken is never 0, which rows have that were written before there were tokens.
+func newToken() int64 { return 1 + rand.Int64N(math.MaxInt64) }
+
 func (p *Plan) instances(t *Tables, loaded *store.Loaded, writes []store.InstanceWrite) error {
 	var added [][]any
 	for _, w := range writes {
-		row, err := instanceRow(w.Instance)
+		row, err := instanceRow(w.Instance, p.Token)
 		if err != nil {
 			return err
 		}

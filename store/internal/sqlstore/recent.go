@@ -10,20 +10,28 @@ import (
 // Recent keeps the documents of instances that this process wrote last, so that
 // the next batch need not fetch and decode them again. It is exact, not a guess:
 // the database still says which instance a case has, at which version and when it
-// wakes, and only leaves out the documents of exactly that version, which never
-// change. It is safe for concurrent use; instances in it are never changed.
+// wakes, and only leaves out the documents that exactly the remembered commit
+// wrote, which never change. It is safe for concurrent use; instances in it are
+// never changed.
 type Recent struct {
 	mu        sync.Mutex
-	instances map[rondo.CaseKey]*rondo.Instance
+	instances map[rondo.CaseKey]Held
+}
+
+// Held is an instance and the token of the commit that wrote it; see Plan. The
+// zero value is none.
+type Held struct {
+	*rondo.Instance
+	Token int64
 }
 
 // recentLimit bounds the instances kept.
 const recentLimit = 8192
 
 // Held are the instances that a load need not fetch whole, in the order of its
-// keys; nil where there is none.
-func (r *Recent) Held(keys []rondo.CaseKey) []*rondo.Instance {
-	held := make([]*rondo.Instance, len(keys))
+// keys.
+func (r *Recent) Held(keys []rondo.CaseKey) []Held {
+	held := make([]Held, len(keys))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, key := range keys {
@@ -32,13 +40,20 @@ func (r *Recent) Held(keys []rondo.CaseKey) []*rondo.Instance {
 	return held
 }
 
-// Keep remembers what a committed write left behind. One that has ended will
+// Forget empties it.
+func (r *Recent) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.instances)
+}
+
+// Keep remembers what a committed write left behind, under its token. One that has ended will
 // hardly be asked for again.
-func (r *Recent) Keep(write *store.Write) {
+func (r *Recent) Keep(write *store.Write, token int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.instances == nil {
-		r.instances = map[rondo.CaseKey]*rondo.Instance{}
+		r.instances = map[rondo.CaseKey]Held{}
 	}
 	for _, w := range write.Instances {
 		key := w.Instance.Key()
@@ -52,7 +67,7 @@ func (r *Recent) Keep(write *store.Write) {
 				break
 			}
 		}
-		r.instances[key] = w.Instance
+		r.instances[key] = Held{w.Instance, token}
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 // A row function gives the values of one noun in the order of its table's
 // columns; its Read function takes them back in that order.
 
-func instanceRow(i *rondo.Instance) ([]any, error) {
+// instanceRow takes the token of the commit; see Plan.
+func instanceRow(i *rondo.Instance, token int64) ([]any, error) {
 	machine, err := json.Marshal(&i.Machine)
 	if err != nil {
 		return nil, fmt.Errorf("encode machine of instance %s: %w", i.ID, err)
@@ -22,7 +23,7 @@ func instanceRow(i *rondo.Instance) ([]any, error) {
 		i.HaltReason, i.HaltNote, i.HaltStepID, i.CancelledBy, i.CancelledReason,
 		flag(i.DeadlineExceeded), OptionalID(i.SupersedesID), OptionalID(i.SupersededByID),
 		Micros(i.DeadlineAt), Micros(i.CompletedAt), Micros(i.WakeAt), liveSteps(&i.Machine),
-		machine, encodeContext(i.Context), i.Version,
+		machine, encodeContext(i.Context), token, i.Version,
 	}, nil
 }
 
@@ -56,6 +57,7 @@ func ReadInstanceHeld(values []any, held *rondo.Instance) (*rondo.Instance, erro
 	}
 	r.text() // the live steps are in the machine
 	machine, context := r.bytes(), r.bytes()
+	r.int() // the token only tells which commit wrote the documents
 	i.Version = r.int()
 	if r.err != nil {
 		return nil, fmt.Errorf("read instance: %w", r.err)

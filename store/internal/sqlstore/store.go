@@ -36,7 +36,7 @@ func (e callerError) Unwrap() error { return e.error }
 
 // wrap names the operation. Errors that are already Rondo's keep their code;
 // what a database refuses is a conflict; a caller's own cancellation stays what
-// it is; anything else means that the database cannot be used.
+// it is; the dialect judges the rest.
 func (c *Cold) wrap(op string, err error) error {
 	op = c.dialect.Name + ": " + op
 	var known *rondo.Error
@@ -53,6 +53,6 @@ func (c *Cold) wrap(op string, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &rondo.Error{Code: rondo.CodeUnavailable, Op: op, Err: err}
 	default:
-		return Unavailable(op, err)
+		return c.dialect.Fault(err).Explain(op, err)
 	}
 }

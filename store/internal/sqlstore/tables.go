@@ -86,6 +86,7 @@ func NewTables() *Tables {
 			{"step_ids", Text},
 			{"machine", Bytes},
 			{"context", Bytes},
+			{"token", Int},
 			{"version", Int},
 		}},
 		Steps: Table{"steps", []Column{
