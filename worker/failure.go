@@ -41,8 +41,8 @@ func object(payload any) ([]byte, error) {
 
 // readable refuses an answer that Rondo would not take in: a number beyond 2^53,
 // nesting too deep. Sending it could never succeed.
-func readable(answer *event.Envelope) error {
-	if _, err := event.Parse(answer.Encode()); err != nil {
+func readable(answer []byte) error {
+	if _, err := event.Parse(answer); err != nil {
 		return &Failure{Message: "the module's answer cannot be read: " + err.Error()}
 	}
 	return nil

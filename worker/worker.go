@@ -255,10 +255,12 @@ func Reply(request *event.Envelope, payload any, err error, now time.Time) bus.M
 		body = failure(err)
 	}
 	answer := envelope(request, prefix+suffix, body, now)
-	if err := readable(answer); err != nil {
+	raw := answer.Encode()
+	if err := readable(raw); err != nil {
 		answer = envelope(request, prefix+".failed", failure(err), now)
+		raw = answer.Encode()
 	}
-	return bus.Message{Stream: answer.Type, EventID: answer.EventID, Envelope: answer.Encode()}
+	return bus.Message{Stream: answer.Type, EventID: answer.EventID, Envelope: raw}
 }
 
 // envelope addresses an answer to the attempt that asked.
