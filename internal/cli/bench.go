@@ -17,6 +17,9 @@ type benchCommand struct {
 	Cases benchCases `cmd:"" help:"Five no-op module steps a case, everything durable, in a closed loop."`
 }
 
+// maxSeconds bounds what is measured, so that it fits a duration.
+const maxSeconds = 24 * 60 * 60
+
 type benchCases struct {
 	Output   string  `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 	Store    string  `name:"store" aliases:"database" help:"Database URL. Default: SQLite, synchronous FULL, in a temporary folder." placeholder:"URL"`
@@ -29,6 +32,19 @@ type benchCases struct {
 	Shards   int     `help:"Commits side by side; 0 = the store's own." default:"0"`
 	Batch    int     `help:"Inputs a commit takes at most; 0 = 128." default:"0"`
 	Profile  string  `help:"Write a CPU profile to this file." placeholder:"FILE"`
+}
+
+// Validate refuses what cannot be measured.
+func (c benchCases) Validate() error {
+	return firstWrong(
+		rule{c.InFlight >= 1, "--inflight must be at least 1"},
+		rule{c.Steps >= 1 && c.Steps <= 100, "--steps must be 1 to 100"},
+		rule{c.Seconds > 0 && c.Seconds <= maxSeconds, "--seconds must be more than 0 and at most a day"},
+		rule{c.Warmup >= 0 && c.Warmup <= maxSeconds, "--warmup must be 0 or more and at most a day"},
+		rule{c.Finished >= 0, "--finished must be 0 or more"},
+		rule{c.Shards >= 0, "--shards must be 0 or more"},
+		rule{c.Batch >= 0, "--batch must be 0 or more"},
+	)
 }
 
 // Run measures and prints one result.

@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -60,6 +62,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintln(stderr, "rondo:", err)
 		return exitFailure
 	}
+	if err := unsetEmpty(parser.Model); err != nil {
+		_, _ = fmt.Fprintln(stderr, "rondo:", err)
+		return exitFailure
+	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -84,8 +90,20 @@ type invalidError struct{ summary string }
 
 func (e invalidError) Error() string { return e.summary }
 
+// oneLine joins the lines of a message, each once: drivers like to write several.
+func oneLine(message string) string {
+	var parts []string
+	for line := range strings.Lines(message) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(parts, line) {
+			parts = append(parts, line)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(parts, "; "), ":; ", ": ")
+}
+
+// report prints what went wrong in one line and what to do in the next.
 func report(stderr io.Writer, err error) int {
-	_, _ = fmt.Fprintln(stderr, "rondo:", err)
+	_, _ = fmt.Fprintln(stderr, "rondo:", oneLine(err.Error()))
 	if e, ok := errors.AsType[*rondo.Error](err); ok {
 		for ; e != nil; e, _ = errors.AsType[*rondo.Error](e.Err) {
 			if e.Hint != "" {

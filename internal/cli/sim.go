@@ -13,6 +13,14 @@ type simCommand struct {
 	Workers   int    `help:"Schedules side by side." default:"2"`
 }
 
+// Validate refuses a simulation of nothing, which would always succeed.
+func (c simCommand) Validate() error {
+	return firstWrong(
+		rule{c.Schedules >= 1, "--schedules must be at least 1"},
+		rule{c.Workers >= 1, "--workers must be at least 1"},
+	)
+}
+
 // Run simulates and fails when an invariant was broken.
 func (c simCommand) Run(ctx context.Context, s streams) error {
 	terminal := isTerminal(s.err)
