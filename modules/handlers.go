@@ -43,6 +43,9 @@ func (c Config) consent(ctx context.Context, request *event.Envelope) (any, erro
 	}{len(missing) == 0, missing}, work(ctx, c.dice(request).between(c.Latency))
 }
 
+// mostImages is how many images a simulated case has at most.
+const mostImages = 1000
+
 func (c Config) images(ctx context.Context, request *event.Envelope) (any, error) {
 	var in struct {
 		MinCount int `json:"min_count"`
@@ -50,15 +53,18 @@ func (c Config) images(ctx context.Context, request *event.Envelope) (any, error
 	if err := read(request, &in); err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, in.MinCount)
-	for i := range in.MinCount {
+	if in.MinCount < 1 {
+		return nil, &worker.Failure{ReasonCode: "contract_violation", Message: "min_count must be at least 1"}
+	}
+	ids := make([]string, 0, min(in.MinCount, mostImages))
+	for i := range cap(ids) {
 		ids = append(ids, "img-"+string(rune('1'+i%9)))
 	}
 	return struct {
 		Count  int      `json:"count"`
 		Passed bool     `json:"passed"`
 		IDs    []string `json:"image_ids"`
-	}{len(ids), true, ids}, work(ctx, c.dice(request).between(c.Latency))
+	}{len(ids), len(ids) >= in.MinCount, ids}, work(ctx, c.dice(request).between(c.Latency))
 }
 
 func (c Config) status(ctx context.Context, request *event.Envelope) (any, error) {
