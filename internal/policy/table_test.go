@@ -23,7 +23,6 @@ const (
 	yaml           = "go.yaml.in/yaml/v3"
 	xsync          = "golang.org/x/sync"
 	xterm          = "golang.org/x/term"
-	goose          = "github.com/pressly/goose/v3"
 	sqliteDriver   = "modernc.org/sqlite"
 	postgresDriver = "github.com/jackc/pgx/v5"
 	mysqlDriver    = "github.com/go-sql-driver/mysql"
@@ -66,10 +65,10 @@ var imports = map[string]rule{
 	"store":                   {rondo: contracts},
 	"store/storetest":         {rondo: with(contracts, "store"), third: []string{cmp, rapid, xsync}},
 	"store/memory":            {rondo: with(contracts, "store")},
-	"store/internal/sqlstore": {rondo: with(contracts, "store"), third: []string{goose, xsync}},
-	"store/sqlite":            {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{sqliteDriver, goose}},
-	"store/postgres":          {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{postgresDriver, goose}},
-	"store/mysql":             {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{mysqlDriver, goose}},
+	"store/internal/sqlstore": {rondo: with(contracts, "store"), third: []string{xsync}},
+	"store/sqlite":            {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{sqliteDriver}},
+	"store/postgres":          {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{postgresDriver}},
+	"store/mysql":             {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{mysqlDriver}},
 	"bus":                     {rondo: contracts},
 	"bus/bustest":             {rondo: with(contracts, "bus"), third: []string{cmp, rapid, xsync}},
 	"bus/internal/outage":     {rondo: []string{"."}},
