@@ -216,6 +216,13 @@ func (l *lexer) hex4() (rune, bool) {
 func (l *lexer) symbol() (token, error) {
 	start := l.pos
 	rest := l.src[start:]
+	for _, slip := range [...]struct{ written, meant, says string }{
+		{"<>", "!=", "not equal"}, {"=<", "<=", "at most"}, {"=>", ">=", "at least"}, {"=!", "!=", "not equal"},
+	} {
+		if strings.HasPrefix(rest, slip.written) {
+			return token{}, l.fail(start, "there is no %s: use %s for %q", slip.written, slip.meant, slip.says)
+		}
+	}
 	for _, symbol := range [...]string{"<=", ">=", "==", "!=", "&&", "||", "<", ">", "!", "(", ")", "[", "]", ","} {
 		if strings.HasPrefix(rest, symbol) {
 			l.pos += len(symbol)
@@ -227,11 +234,11 @@ func (l *lexer) symbol() (token, error) {
 	}
 	switch c := rest[0]; c {
 	case '=':
-		return token{}, l.fail(start, "there is no assignment: to compare, write ==")
+		return token{}, l.fail(start, "there is no assignment: use == to compare")
 	case '&':
-		return token{}, l.fail(start, "write && for and")
+		return token{}, l.fail(start, "use && for \"and\"")
 	case '|':
-		return token{}, l.fail(start, "write || for or; there are no pipes")
+		return token{}, l.fail(start, "use || for \"or\"; there are no pipes")
 	case '+', '*', '/', '%', '^':
 		return token{}, l.fail(start, "there is no arithmetic: only comparisons, in, &&, || and !")
 	case '?', ':':

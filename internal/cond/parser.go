@@ -207,6 +207,8 @@ func (p *parser) pathOrCall() (*node, error) {
 		return p.call(word)
 	case isHelper(root) || isLiteralWord(root) || root == "in":
 		return nil, p.lex.fail(word.start, "%s is a word of the language: a path cannot begin with it", root)
+	case strings.EqualFold(word.text, "not") && p.startsOperand():
+		return nil, p.lex.fail(word.start, `use ! for "not", in front of what it negates: !(a in b)`)
 	case p.at("("):
 		return nil, p.lex.fail(word.start, "there is no such helper: only sample(p), now(), len(x) and coalesce(a, b) can be called")
 	case p.at("["):
@@ -223,18 +225,27 @@ func (p *parser) pathOrCall() (*node, error) {
 	return n, nil
 }
 
+// startsOperand reports whether the token begins a value of its own.
+func (p *parser) startsOperand() bool {
+	return p.at("(") || p.at("!") || p.startsLiteral() || p.tok.kind == tokenPath && p.tok.text != "in"
+}
+
 // afterOperand says why the token after a complete operand is wrong.
 func (p *parser) afterOperand() string {
 	const allowed = "only < <= == != >= > in && || may follow a value"
 	switch p.tok.kind {
 	case tokenPath:
-		switch p.tok.text {
-		case "and", "AND":
-			return "write && for and"
-		case "or", "OR":
-			return "write || for or"
-		case "not", "NOT":
-			return "write ! for not, in front of what it negates: !(a in b)"
+		switch strings.ToLower(p.tok.text) {
+		case "and":
+			return `use && for "and"`
+		case "or":
+			return `use || for "or"`
+		case "not":
+			return `use ! for "not", in front of what it negates: !(a in b)`
+		case "is", "eq", "equals":
+			return `use == for "equal"`
+		case "ne":
+			return `use != for "not equal"`
 		}
 		return "an operator is missing before this name: " + allowed
 	case tokenNumber:
