@@ -39,8 +39,10 @@ type writtenStep struct {
 	params         map[string]json.RawMessage
 	paramsJSON     json.RawMessage // an object; nil when absent or of the wrong type
 	expr           *string
-	transitions    map[string]string
-	timeout        *float64 // seconds
+	outcomes       []string          // every outcome the transitions name
+	transitions    map[string]string // without those whose target is no text
+	waysLost       bool              // it leads on, but what was written does not tell where
+	timeout        *float64          // seconds
 	maxRetries     *float64
 	backoff        *string
 	retryBase      *float64 // seconds
@@ -66,7 +68,7 @@ func readDocument(body []byte, p *problems) *document {
 	if !ok {
 		return nil
 	}
-	r.known(top, "", "name", "description", "default_mode", "workflow_timeout_seconds", "start_step", "steps", "search")
+	r.known(top, "", "a definition", "name", "description", "default_mode", "workflow_timeout_seconds", "start_step", "steps", "search")
 	d := &document{defaultMode: rondo.ModeActive, timeout: DefaultWorkflowTimeout, steps: map[string]*writtenStep{}}
 	d.readHead(&r, top)
 	steps, _ := r.member(top, "", "steps").object()
@@ -81,7 +83,7 @@ func readDocument(body []byte, p *problems) *document {
 }
 
 func (d *document) readHead(r *reader, top map[string]json.RawMessage) {
-	if _, given := top["name"]; !given {
+	if _, given := top["name"]; !given && !r.lost("/name") {
 		r.add("missing_member", "/name", `give the definition a name, e.g. "name": "Intake"`)
 	} else if name, ok := r.member(top, "", "name").text(); ok {
 		d.name = name
@@ -101,6 +103,7 @@ func (d *document) readHead(r *reader, top map[string]json.RawMessage) {
 	if seconds, ok := r.member(top, "", "workflow_timeout_seconds").number(); ok {
 		if seconds != math.Trunc(seconds) || seconds < 1 || seconds > maxWorkflowTimeout.Seconds() {
 			r.add("out_of_range", "/workflow_timeout_seconds", "must be whole seconds from 1 to %.0f (ten years)", maxWorkflowTimeout.Seconds())
+			r.drop("/workflow_timeout_seconds")
 		} else {
 			d.timeout = time.Duration(seconds) * time.Second
 		}
@@ -113,9 +116,10 @@ func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
 	s := &writtenStep{id: id}
 	members, ok := r.object(raw, s.at())
 	if !ok {
+		s.waysLost = true
 		return s
 	}
-	r.known(members, s.at(), "kind", "description", "params", "expr", "timeout_seconds", "max_retries", "retry_backoff",
+	r.known(members, s.at(), "a step", "kind", "description", "params", "expr", "timeout_seconds", "max_retries", "retry_backoff",
 		"retry_base_seconds", "retry_cap_seconds", "retry_jitter", "retry_on_timeout", "transitions")
 	member := func(name string) value { return r.member(members, s.at(), name) }
 	s.kind, _ = member("kind").text()
@@ -132,10 +136,14 @@ func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
 	s.retryJitter = member("retry_jitter").boolean()
 	s.retryOnTimeout = member("retry_on_timeout").boolean()
 	targets, _ := member("transitions").object()
+	s.waysLost = r.lost(s.at("transitions"))
+	s.outcomes = sortedKeys(targets)
 	s.transitions = make(map[string]string, len(targets))
-	for outcome := range targets {
+	for _, outcome := range s.outcomes {
 		if target, ok := r.member(targets, s.at("transitions"), outcome).text(); ok {
 			s.transitions[outcome] = target
+		} else {
+			s.waysLost = true
 		}
 	}
 	return s

@@ -24,7 +24,7 @@ type Draft struct {
 // everything that is wrong, or has the code too_large.
 func ParseDraft(src []byte) (Draft, error) {
 	if len(src) > maxBytes {
-		return Draft{}, &rondo.Error{Code: rondo.CodeTooLarge, Message: "the definition is larger than 1 MiB", Hint: "split the workflow"}
+		return Draft{}, &rondo.Error{Code: rondo.CodeTooLarge, Message: tooLarge, Hint: "split the workflow"}
 	}
 	body, err := plainJSON(src)
 	if err != nil {
@@ -40,6 +40,27 @@ func ParseDraft(src []byte) (Draft, error) {
 		}
 	}
 	return Draft{Body: body, Name: d.name, DefaultMode: d.defaultMode, WorkflowTimeout: d.timeout}, nil
+}
+
+const tooLarge = "the definition is larger than 1 MiB"
+
+// Check judges a definition file, in any syntax that ParseDraft reads, by every
+// rule there is: those of ParseDraft and those of Validate. What is not of its
+// shape is reported and left out, and the rest is judged without it, so that an
+// author sees all mistakes at once.
+func Check(src []byte, env Environment) Report {
+	if len(src) > maxBytes {
+		return unreadableReport(rondo.FieldError{Code: string(rondo.CodeTooLarge), Message: tooLarge + "; split the workflow"})
+	}
+	body, err := plainJSON(src)
+	if err != nil {
+		return unreadableReport(syntaxField(err))
+	}
+	return Validate(body, env)
+}
+
+func unreadableReport(field rondo.FieldError) Report {
+	return Report{Errors: []rondo.FieldError{field}, Warnings: []rondo.FieldError{}}
 }
 
 // plainJSON turns any accepted syntax into compact JSON that passes the limits.
@@ -71,12 +92,16 @@ func plainJSON(src []byte) ([]byte, error) {
 }
 
 func unreadable(err error) error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalid, Message: "the definition cannot be read",
+		Hint: "it must be JSON (comments and trailing commas are fine) or YAML", Fields: []rondo.FieldError{syntaxField(err)},
+	}
+}
+
+func syntaxField(err error) rondo.FieldError {
 	field := rondo.FieldError{Code: "syntax", Message: err.Error()}
 	if bad, ok := errors.AsType[*syntaxError](err); ok {
 		field.Pointer = bad.Pointer
 	}
-	return &rondo.Error{
-		Code: rondo.CodeInvalid, Message: "the definition cannot be read",
-		Hint: "it must be JSON (comments and trailing commas are fine) or YAML", Fields: []rondo.FieldError{field},
-	}
+	return field
 }

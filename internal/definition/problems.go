@@ -12,6 +12,7 @@ import (
 type problems struct {
 	errors   []rondo.FieldError
 	warnings []rondo.FieldError
+	dropped  map[string]bool // places, see drop
 }
 
 func (p *problems) add(code, at, format string, args ...any) {
@@ -20,6 +21,20 @@ func (p *problems) add(code, at, format string, args ...any) {
 
 func (p *problems) warn(code, at, format string, args ...any) {
 	p.warnings = append(p.warnings, rondo.FieldError{Code: code, Pointer: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// drop notes that what was meant to stand at a place could not be read, which
+// is reported already: nothing more need be said about its absence.
+func (p *problems) drop(at string) {
+	if p.dropped == nil {
+		p.dropped = map[string]bool{}
+	}
+	p.dropped[at] = true
+}
+
+// lost reports whether one of the places was dropped.
+func (p *problems) lost(places ...string) bool {
+	return slices.ContainsFunc(places, func(at string) bool { return p.dropped[at] })
 }
 
 // sort puts the findings in order of place, each once.

@@ -120,7 +120,7 @@ func (v *validator) checkID(id string, step *writtenStep) {
 func (v *validator) checkUnknownKind(step *writtenStep) {
 	known := sortedKeys(v.kinds)
 	switch near := suggestion(step.kind, known); {
-	case v.mistyped(step.at(), step.at("kind")):
+	case v.lost(step.at(), step.at("kind")):
 	case step.kind == "":
 		v.add("kind_missing", step.at("kind"), "say what the step is; known kinds are %s", list(known, "and"))
 	case near != "":
@@ -130,21 +130,13 @@ func (v *validator) checkUnknownKind(step *writtenStep) {
 	}
 }
 
-// mistyped reports whether a value at one of the places is already known to be
-// of the wrong type, so that it need not be called missing too.
-func (v *validator) mistyped(places ...string) bool {
-	return slices.ContainsFunc(v.errors, func(f rondo.FieldError) bool {
-		return f.Code == "wrong_type" && slices.Contains(places, f.Pointer)
-	})
-}
-
 // checkTimes judges timeouts and retries.
 func (v *validator) checkTimes(step *writtenStep) {
 	if t := step.timeout; t != nil {
 		switch {
 		case *t < minSeconds:
 			v.add("timeout_invalid", step.at("timeout_seconds"), "a timeout is more than 0 seconds; remove it if the step may take as long as the workflow")
-		case *t > v.doc.timeout.Seconds():
+		case *t > v.doc.timeout.Seconds() && !v.lost("/workflow_timeout_seconds"):
 			v.add("timeout_exceeds_workflow", step.at("timeout_seconds"), "the step may take %s s but the whole workflow only %.0f s; shorten it or raise workflow_timeout_seconds", seconds(*t), v.doc.timeout.Seconds())
 		}
 	}
@@ -188,6 +180,9 @@ func (v *validator) warnUnused(step *writtenStep) {
 
 // checkParams judges params against the schema of the kind.
 func (v *validator) checkParams(step *writtenStep, contract *Contract) {
+	if v.lost(step.at("params")) {
+		return
+	}
 	raw := step.paramsJSON
 	if raw == nil {
 		raw = json.RawMessage("{}")
@@ -211,22 +206,23 @@ func (v *validator) checkParams(step *writtenStep, contract *Contract) {
 // step, where they lead.
 func (v *validator) checkOutcomes(step *writtenStep, contract *Contract) {
 	if contract.Behaviour == BehaviourHalt {
-		if len(step.transitions) > 0 {
+		if len(step.outcomes) > 0 {
 			v.add("halt_has_transitions", step.at("transitions"), "a halt is the end of its way; remove the transitions")
 		}
 		return
 	}
 	allowed := slices.Concat(contract.Mandatory, contract.Optional)
 	for _, outcome := range contract.Mandatory {
-		if _, named := step.transitions[outcome]; !named {
+		if !slices.Contains(step.outcomes, outcome) && !v.lost(step.at("transitions")) {
 			v.add("outcome_missing", step.at("transitions"), "say where %s leads, e.g. \"%s\": \"<step id>\"", outcome, outcome)
 		}
 	}
-	for outcome, target := range step.transitions {
+	for _, outcome := range step.outcomes {
 		at := step.at("transitions", outcome)
+		target, readable := step.transitions[outcome]
 		if !slices.Contains(allowed, outcome) {
 			v.add("outcome_unknown", at, "a step of kind %s has no outcome %s, only %s%s", step.kind, quote(outcome), list(allowed, "and"), suggestion(outcome, allowed))
-		} else if contract.Behaviour == BehaviourFinal && target != Terminal {
+		} else if contract.Behaviour == BehaviourFinal && readable && target != Terminal {
 			v.add("final_target", at, "after the final step nothing may follow; lead %s to TERMINAL", outcome)
 		}
 	}
@@ -255,7 +251,7 @@ func (v *validator) checkReasonCode(step *writtenStep) {
 // checkFailureCode warns when a failure without on_failure would halt with a
 // code that the organisation cannot use.
 func (v *validator) checkFailureCode(step *writtenStep, contract *Contract) {
-	if _, handled := step.transitions[OnFailure]; handled {
+	if slices.Contains(step.outcomes, OnFailure) || v.lost(step.at("transitions")) {
 		return
 	}
 	if code, found := v.codes[contract.FailureHaltCode]; !found || !code.Active {

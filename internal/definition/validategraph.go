@@ -13,21 +13,33 @@ func (v *validator) checkGraph() {
 	}
 	reachable := g.reachableFrom(v.doc.start)
 	reachable[v.doc.start] = true
+	waysLost := v.waysLost(reachable)
 	for id, step := range v.doc.steps {
-		if !reachable[id] {
+		if !reachable[id] && !waysLost {
 			v.add("unreachable_step", step.at(), "no way from start_step leads to %s; lead a transition to it or remove it", quote(id))
 		}
 	}
-	v.checkEnd(reachable)
+	v.checkEnd(reachable, waysLost)
+}
+
+// waysLost reports whether a step that can be reached leads somewhere that
+// could not be read, so that nobody can say what cannot be reached.
+func (v *validator) waysLost(reachable map[string]bool) bool {
+	for id, step := range v.doc.steps {
+		if reachable[id] && step.waysLost {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *validator) checkStart() {
 	ids := sortedKeys(v.doc.steps)
-	if len(ids) == 0 && !v.mistyped("/steps") {
+	if len(ids) == 0 && !v.lost("/steps") {
 		v.add("steps_missing", "/steps", "a workflow needs at least one step")
 	}
 	switch {
-	case v.mistyped("/start_step"), v.doc.steps[v.doc.start] != nil:
+	case v.lost("/start_step", "/steps"), v.doc.steps[v.doc.start] != nil:
 	case v.doc.start == "":
 		v.add("start_step_missing", "/start_step", "name the step that a case begins with")
 	default:
@@ -37,6 +49,12 @@ func (v *validator) checkStart() {
 
 func (v *validator) checkTargets() {
 	known := append(sortedKeys(v.doc.steps), Terminal)
+	advice := func(target string) string {
+		if near := suggestion(target, known); near != "" {
+			return near
+		}
+		return "; name a step or TERMINAL"
+	}
 	for _, step := range v.doc.steps {
 		for outcome, target := range step.transitions {
 			at := step.at("transitions", outcome)
@@ -45,7 +63,7 @@ func (v *validator) checkTargets() {
 			case target == Join:
 				v.add("join_outside_branch", at, "JOIN ends a branch of a parallel step, and this step is in none; lead to a step or to TERMINAL")
 			default:
-				v.add("target_unknown", at, "there is no step %s; name a step or TERMINAL%s", quote(target), suggestion(target, known))
+				v.add("target_unknown", at, "there is no step %s%s", quote(target), advice(target))
 			}
 		}
 	}
@@ -63,12 +81,14 @@ func (v *validator) checkCycles(g *graph) {
 	}
 }
 
-// checkEnd asks for a final step that can be reached and a way that succeeds.
-func (v *validator) checkEnd(reachable map[string]bool) {
-	finals, reached, terminal := 0, false, false
+// checkEnd asks for a final step that can be reached and a way that succeeds. A
+// step of a kind that is not known may be the final one. With lost ways only
+// the absence of a final step is certain.
+func (v *validator) checkEnd(reachable map[string]bool, waysLost bool) {
+	finals, reached, terminal := 0, waysLost, waysLost
 	for id, step := range v.doc.steps {
 		contract := v.contract(step)
-		if contract != nil && contract.Behaviour == BehaviourFinal {
+		if contract == nil || contract.Behaviour == BehaviourFinal {
 			finals++
 			reached = reached || reachable[id]
 		}

@@ -14,31 +14,49 @@ func (v *validator) checkExpression(step *writtenStep) {
 	_, alias := step.params["expr"]
 	if step.expr != nil && alias {
 		v.add("expr_twice", step.at("params", "expr"), "the expression is written twice; keep the step's own expr and remove this one")
-		return
+		var second string
+		if json.Unmarshal(step.params["expr"], &second) == nil {
+			v.checkSyntax(second, step.at("params", "expr"))
+		}
 	}
 	src, at := step.expression()
-	if strings.TrimSpace(src) == "" {
+	switch {
+	case strings.TrimSpace(src) != "":
+		v.checkSyntax(src, at)
+	case v.lost(step.at("expr"), step.at("params")):
+	case step.expr == nil && alias && typeOf(step.params["expr"]) != "a string": // the params schema has said so
+	default:
 		v.add("expr_missing", at, "write what decides, e.g. \"expr\": \"ai_review.confidence < 0.7\"")
-		return
 	}
+}
+
+func (v *validator) checkSyntax(src, at string) {
 	if _, err := cond.Parse(src); err != nil {
 		v.add("expr_invalid", at, "%s", err)
 	}
 }
 
 // checkPaths judges what expressions, payload templates and search paths refer
-// to: a step that has run before. It needs a graph without cycles.
+// to: a step that has run before. Where the ways to a step are not known (it
+// cannot be reached, there is a cycle, no start or a lost way), anything that
+// exists will do.
 func (v *validator) checkPaths() {
 	g := v.doc.graph()
 	order, cycles := g.order()
-	if len(cycles) > 0 || v.doc.steps[v.doc.start] == nil {
-		return
+	var before map[string]*knowledge
+	if len(cycles) == 0 && v.doc.steps[v.doc.start] != nil {
+		before = v.produced(g, order)
 	}
-	before := v.produced(g, order)
+	for id := range before {
+		if v.doc.steps[id].waysLost {
+			before = nil
+			break
+		}
+	}
 	for _, id := range order {
 		step, contract := v.doc.steps[id], v.contract(v.doc.steps[id])
-		known, reachable := before[id]
-		if contract == nil || !reachable {
+		known := before[id]
+		if contract == nil {
 			continue
 		}
 		switch contract.Behaviour {
@@ -58,11 +76,13 @@ func (v *validator) checkPaths() {
 	}
 	for i, written := range v.doc.search {
 		at := pointer("search", fmt.Sprint(i))
-		if !isPath(written) {
+		switch {
+		case v.lost(at):
+		case !isPath(written):
 			v.add("path_invalid", at, "%s is not a path; write names joined by dots, e.g. ai_review.confidence", quote(written))
-			continue
+		case !v.lost("/steps"):
+			v.checkRoot(strings.Split(written, "."), at, v.add)
 		}
-		v.checkRoot(strings.Split(written, "."), at, v.add)
 	}
 }
 
@@ -118,9 +138,10 @@ func (v *validator) producesOutput(id string) bool {
 
 type addFunc func(code, at, format string, args ...any)
 
-// checkPath judges one path used by a step before which known is known.
+// checkPath judges one path used by a step before which known is known; nil
+// when nobody can say.
 func (v *validator) checkPath(path []string, at string, known *knowledge, add addFunc) {
-	if !v.checkRoot(path, at, add) || v.doc.steps[path[0]] == nil {
+	if !v.checkRoot(path, at, add) || v.doc.steps[path[0]] == nil || known == nil {
 		return
 	}
 	shown := quote(strings.Join(path, "."))

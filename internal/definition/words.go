@@ -60,19 +60,46 @@ func quote(s string) string {
 
 // suggestion returns `; did you mean "x"?` when a known word is near, else "".
 func suggestion(word string, known []string) string {
-	if len(word) > 100 {
+	if near := nearest(word, known); near != "" {
+		return "; did you mean " + quote(near) + "?"
+	}
+	return ""
+}
+
+// nearest returns the known word that was most likely meant, or "": one that
+// differs by a few letters, else the only one that says the same and more, or
+// less (retries for max_retries).
+func nearest(word string, known []string) string {
+	if len(word) > 100 || slices.Contains(known, word) {
 		return ""
 	}
+	lower := strings.ToLower(word)
 	best, bestDistance := "", 1+max(1, len(word)/3)
 	for _, candidate := range known {
-		if d := distance(word, candidate, bestDistance); d < bestDistance {
+		if d := distance(lower, strings.ToLower(candidate), bestDistance); d < bestDistance {
 			best, bestDistance = candidate, d
 		}
 	}
-	if best == "" || best == word {
-		return ""
+	if best != "" || len(word) < 2 {
+		return best
 	}
-	return "; did you mean " + quote(best) + "?"
+	for _, fits := range []func(candidate string) bool{
+		func(candidate string) bool { return strings.HasPrefix(candidate, lower+"_") },
+		func(candidate string) bool { return strings.HasSuffix(candidate, "_"+lower) },
+		func(candidate string) bool { return strings.Contains("_"+candidate+"_", "_"+lower+"_") },
+		func(candidate string) bool { return strings.Contains("_"+lower+"_", "_"+candidate+"_") },
+	} {
+		var found []string
+		for _, candidate := range known {
+			if candidate != "" && fits(candidate) {
+				found = append(found, candidate)
+			}
+		}
+		if len(found) == 1 {
+			return found[0]
+		}
+	}
+	return ""
 }
 
 // distance is the number of insertions, deletions, substitutions and swaps of
