@@ -25,43 +25,51 @@ type fileReport struct {
 	Warnings []rondo.FieldError `json:"warnings"`
 }
 
-// Run checks every file and fails when one has errors. Reason codes and kinds
-// are the built-in ones: what an organisation adds is known to its server only.
+// Run checks every file and fails when one has errors, or cannot be read: that
+// never hides what is wrong with the others.
 func (c validateCommand) Run(_ context.Context, s streams) error {
 	reports := make([]fileReport, 0, len(c.Files))
-	wrong := 0
+	wrong, unread := 0, 0
 	for _, file := range c.Files {
 		source, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			unread++
+			reports = append(reports, fileReport{
+				File:     file,
+				Errors:   []rondo.FieldError{{Code: "unreadable", Message: err.Error()}},
+				Warnings: []rondo.FieldError{},
+			})
+			continue
 		}
-		r := check(file, source)
-		reports = append(reports, r)
-		if !r.Valid {
+		found := check(source)
+		if !found.Valid() {
 			wrong++
 		}
+		reports = append(reports, fileReport{File: file, Valid: found.Valid(), Errors: found.Errors, Warnings: found.Warnings})
 	}
 	if err := c.print(s, reports); err != nil {
 		return err
 	}
+	var summary []string
+	if unread > 0 {
+		summary = append(summary, fmt.Sprintf("%d of %d files cannot be read", unread, len(reports)))
+	}
 	if wrong > 0 {
-		return invalidError{fmt.Sprintf("%d of %d files cannot be published", wrong, len(reports))}
+		summary = append(summary, fmt.Sprintf("%d of %d files cannot be published", wrong, len(reports)))
+	}
+	switch {
+	case unread > 0:
+		return errors.New(strings.Join(summary, ", "))
+	case wrong > 0:
+		return invalidError{summary[0]}
 	}
 	return nil
 }
 
-func check(file string, source []byte) fileReport {
-	r := fileReport{File: file, Errors: []rondo.FieldError{}, Warnings: []rondo.FieldError{}}
-	draft, err := definition.ParseDraft(source)
-	if err != nil {
-		r.Errors = append(r.Errors, fieldsOf(err)...)
-		return r
-	}
-	report := definition.Validate(draft.Body, definition.Environment{ReasonCodes: definition.SystemReasonCodes()})
-	r.Valid = report.Valid()
-	r.Errors = append(r.Errors, report.Errors...)
-	r.Warnings = append(r.Warnings, report.Warnings...)
-	return r
+// check judges a definition by the built-in reason codes and kinds: what an
+// organisation adds is known to its server only.
+func check(source []byte) definition.Report {
+	return definition.Check(source, definition.Environment{ReasonCodes: definition.SystemReasonCodes()})
 }
 
 // fieldsOf makes every error a list of findings.
@@ -79,10 +87,10 @@ func (c validateCommand) print(s streams, reports []fileReport) error {
 	for _, r := range reports {
 		verdict := "valid"
 		if !r.Valid {
-			verdict = fmt.Sprintf("%d errors", len(r.Errors))
+			verdict = count(len(r.Errors), "error")
 		}
 		if len(r.Warnings) > 0 {
-			verdict += fmt.Sprintf(", %d warnings", len(r.Warnings))
+			verdict += ", " + count(len(r.Warnings), "warning")
 		}
 		if _, err := fmt.Fprintf(s.out, "%s: %s\n", r.File, verdict); err != nil {
 			return err
@@ -97,12 +105,21 @@ func (c validateCommand) print(s streams, reports []fileReport) error {
 	return nil
 }
 
+// count writes "1 error" or "2 errors".
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 type graphCommand struct {
 	File   string `arg:"" help:"Definition file: JSON, JSON with comments, or YAML."`
 	Format string `enum:"mermaid,svg" default:"mermaid" help:"mermaid or svg."`
 }
 
-// Run prints the drawing of a definition.
+// Run prints the drawing of a definition. One with errors is drawn as far as it
+// goes: seeing it helps to mend it.
 func (c graphCommand) Run(_ context.Context, s streams) error {
 	source, err := os.ReadFile(c.File)
 	if err != nil {
@@ -122,6 +139,10 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 	drawing, err := draw(draft.Body)
 	if err != nil {
 		return err
+	}
+	if found := check(source); !found.Valid() {
+		_, _ = fmt.Fprintf(s.err, "rondo: warning: %s has %s, so the drawing may lack some of it; to see them: rondo validate %s\n",
+			c.File, count(len(found.Errors), "error"), c.File)
 	}
 	_, err = fmt.Fprintln(s.out, strings.TrimRight(drawing, "\n"))
 	return err
