@@ -77,8 +77,11 @@ func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id ro
 		return rondo.Definition{}, err
 	}
 	published, err := e.store.ChangeDefinition(ctx, p.Tenant, id, func(d rondo.Definition) (store.DefinitionChange, error) {
-		if err := ownDraft(d, "published"); err != nil {
-			return store.DefinitionChange{}, err
+		if d.Status != rondo.DefinitionDraft {
+			return store.DefinitionChange{}, &rondo.Error{
+				Code: rondo.CodeWrongState, Message: fmt.Sprintf("the definition is %s; only a draft can be published", d.Status),
+				Hint: "create a new draft",
+			}
 		}
 		if report := definition.Validate(d.Body, env); !report.Valid() {
 			return store.DefinitionChange{}, &rondo.Error{
@@ -109,9 +112,6 @@ func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id ro
 // Running cases are not disturbed.
 func (e *Engine) ArchiveDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error) {
 	return e.store.ChangeDefinition(ctx, p.Tenant, id, func(d rondo.Definition) (store.DefinitionChange, error) {
-		if d.IsTemplate {
-			return store.DefinitionChange{}, templateIsShipped()
-		}
 		if d.Status == rondo.DefinitionArchived {
 			return store.DefinitionChange{}, rondo.WrongState("the definition is archived already")
 		}
@@ -133,26 +133,6 @@ func (e *Engine) Template(ctx context.Context, p rondo.Principal, id rondo.ID) (
 		return rondo.Definition{}, rondo.NotFound("template")
 	}
 	return d, nil
-}
-
-func ownDraft(d rondo.Definition, verb string) error {
-	if d.IsTemplate {
-		return templateIsShipped()
-	}
-	if d.Status != rondo.DefinitionDraft {
-		return &rondo.Error{
-			Code: rondo.CodeWrongState, Message: fmt.Sprintf("the definition is %s; only a draft can be %s", d.Status, verb),
-			Hint: "create a new draft",
-		}
-	}
-	return nil
-}
-
-func templateIsShipped() *rondo.Error {
-	return &rondo.Error{
-		Code: rondo.CodeWrongState, Message: "this is a shipped template and cannot be changed",
-		Hint: "create a draft from it with template_id",
-	}
 }
 
 // environment is what an organisation's definitions may refer to.
