@@ -5,9 +5,12 @@ package app
 
 import (
 	"log/slog"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -25,12 +28,17 @@ func OpenStore(address string, embedded bool) (store.Store, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch scheme {
 	case "sqlite":
-		if dir := filepath.Dir(rest); dir != "" {
+		path, opts, err := sqliteFile(rest)
+		if err != nil {
+			return nil, err
+		}
+		opts.Embedded = embedded
+		if dir := filepath.Dir(path); dir != "" {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				return nil, &rondo.Error{Code: rondo.CodeUnavailable, Op: "open database", Message: err.Error(), Hint: "choose a folder you may write to with --data"}
 			}
 		}
-		return opened(sqlite.Open(rest, sqlite.Options{Embedded: embedded}))
+		return opened(sqlite.Open(path, opts))
 	case "postgres", "postgresql":
 		return opened(postgres.Open(address, postgres.Options{Embedded: embedded}))
 	case "mysql", "mariadb":
@@ -49,6 +57,32 @@ func opened[S store.Store](s S, err error) (store.Store, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// sqliteFile reads PATH?synchronous=full|normal, the rest of a sqlite URL.
+func sqliteFile(rest string) (path string, opts sqlite.Options, err error) {
+	invalid := func(message string) error {
+		return &rondo.Error{
+			Code: rondo.CodeInvalid, Op: "open database", Message: message,
+			Hint: "write it as sqlite:PATH or sqlite:PATH?synchronous=normal",
+		}
+	}
+	path, query, _ := strings.Cut(rest, "?")
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return "", opts, invalid("the parameters of the database URL cannot be read: " + err.Error())
+	}
+	if level := params.Get("synchronous"); params.Has("synchronous") {
+		opts.Synchronous = sqlite.Synchronous(strings.ToUpper(level))
+		if opts.Synchronous != sqlite.Full && opts.Synchronous != sqlite.Normal {
+			return "", opts, invalid("synchronous is " + strconv.Quote(level) + " in the database URL: it must be full or normal")
+		}
+		delete(params, "synchronous")
+	}
+	if len(params) > 0 {
+		return "", opts, invalid("unknown parameters in the database URL: " + strings.Join(slices.Sorted(maps.Keys(params)), ", "))
+	}
+	return path, opts, nil
 }
 
 // OpenBus opens the Redis that a URL names. lost is told of streams whose

@@ -48,17 +48,7 @@ func TestALostConnectionFailsTheBatchAndNoMore(t *testing.T) {
 // killOthers ends every other connection to the database.
 func killOthers(t *testing.T, address string) {
 	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	password, _ := u.User.Password()
-	db, err := sql.Open("mysql", fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
+	db := connect(t, address)
 	rows, err := db.QueryContext(t.Context(), "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()")
 	if err != nil {
 		t.Fatal(err)
@@ -82,5 +72,30 @@ func killOthers(t *testing.T, address string) {
 	}
 	if len(connections) == 0 {
 		t.Fatal("there was no connection to kill")
+	}
+}
+
+// connect is one connection to the database that is not the store's.
+func connect(t *testing.T, address string) *sql.DB {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := u.User.Password()
+	db, err := sql.Open("mysql", fmt.Sprintf("%s:%s@tcp(%s)%s", u.User.Username(), password, u.Host, u.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	return db
+}
+
+// execute changes something behind the store's back.
+func execute(t *testing.T, address, statement string) {
+	t.Helper()
+	if _, err := connect(t, address).ExecContext(t.Context(), statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }

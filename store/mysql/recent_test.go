@@ -74,4 +74,11 @@ func TestRememberedDocumentsAreAlwaysTheStoredOnes(t *testing.T) {
 		return []store.InstanceWrite{{Instance: &cancelled, Previous: seen.Version}, {Instance: other}}
 	})
 	look(handles[0], "other", 5)
+
+	// The database loses the newest commit, and another process makes a version of
+	// the same number.
+	change(handles[0], bump("lost"))
+	execute(t, url, "UPDATE instances SET version = 5 WHERE version = 6 AND status = 'running'")
+	change(handles[1], bump("kept"))
+	look(handles[0], "kept", 6)
 }

@@ -18,6 +18,8 @@
 //   - instances.live is 1 unless the instance is cancelled, then NULL, so that
 //     one unique index both finds the instances of a case and forbids a second
 //     live one.
+//   - instances.token is a random number of the commit that wrote the row; see
+//     Recent.
 //   - The index for lists begins with the status and not with the org: a planner
 //     that knows nothing yet of the data can then find the instances of a case by
 //     one index only, the right one.
