@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,7 +31,7 @@ func (e *Engine) CreateDefinition(ctx context.Context, p rondo.Principal, in ron
 	}
 	draft, err := definition.ParseDraft(source)
 	if err != nil {
-		return rondo.Definition{}, err
+		return rondo.Definition{}, e.explainDraft(ctx, p.Tenant, source, err)
 	}
 	now := e.stamp()
 	d := rondo.Definition{
@@ -39,6 +40,22 @@ func (e *Engine) CreateDefinition(ctx context.Context, p rondo.Principal, in ron
 		CreatedBy: p.User, CreatedAt: now, UpdatedAt: now,
 	}
 	return e.store.CreateDefinition(ctx, d, e.revision(d, p, in.Reason, nil))
+}
+
+// explainDraft adds to a refused draft what else would forbid publishing it, so
+// that its author sees everything at once.
+func (e *Engine) explainDraft(ctx context.Context, org string, source []byte, refused error) error {
+	shape, ok := errors.AsType[*rondo.Error](refused)
+	if !ok || shape.Code != rondo.CodeInvalid {
+		return refused
+	}
+	env, err := e.environment(ctx, org)
+	if err != nil {
+		return refused
+	}
+	whole := *shape
+	whole.Fields = definition.Check(source, env).Errors
+	return &whole
 }
 
 // Definition returns one definition of the organisation, or a shipped template.
