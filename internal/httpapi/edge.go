@@ -106,7 +106,7 @@ func (a *API) account(r *http.Request, rec *recorder, x *exchange, took time.Dur
 	a.cfg.Metrics.HTTP(method, route, status, took.Seconds())
 	attrs := []slog.Attr{
 		slog.String("request_id", x.requestID), slog.String("method", method), slog.String("route", route),
-		slog.Int("status", status), slog.Int64("bytes", rec.bytes), slog.Duration("took", took),
+		slog.Int("status", status), slog.Int64("bytes", rec.bytes), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
 	if x.call.principal.Tenant != "" {
 		attrs = append(attrs, slog.String("org", x.call.principal.Tenant))
