@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/rondo-engine/rondo/store/internal/sqlstore"
 )
 
@@ -16,36 +14,9 @@ type connections struct{ db *sql.DB }
 // Reader implements sqlstore.Runner.
 func (c *connections) Reader() sqlstore.Querier { return c.db }
 
-// attempts is how often work that lost a race runs.
-const attempts = 10
-
 // Write implements sqlstore.Runner.
 func (c *connections) Write(ctx context.Context, work func(sqlstore.Querier) error) error {
-	var err error
-	for range attempts {
-		if err = c.once(ctx, work); !again(err) {
-			break
-		}
-	}
-	return err
-}
-
-func (c *connections) once(ctx context.Context, work func(sqlstore.Querier) error) error {
-	tx, err := c.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := work(tx); err != nil {
-		_ = tx.Rollback() // the first error is the one that says why
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		if _, ok := errors.AsType[*mysql.MySQLError](err); ok {
-			return err
-		}
-		return sqlstore.Ambiguous("mysql: commit", err)
-	}
-	return nil
+	return races().Write(ctx, c.db, "mysql: commit", work)
 }
 
 // migrationSeconds is how long one process waits for another's migration.

@@ -53,7 +53,7 @@ func faultOf(err error) sqlstore.Fault {
 	switch {
 	case errors.Is(err, mysql.ErrPktTooLarge), hasNumber(err, oversizes...):
 		return sqlstore.Oversize
-	case sqlstore.Lost(err), errors.Is(err, errAgain), errors.Is(err, mysql.ErrInvalidConn), hasNumber(err, outages...),
+	case sqlstore.Lost(err), errors.Is(err, sqlstore.ErrAgain), errors.Is(err, mysql.ErrInvalidConn), hasNumber(err, outages...),
 		errors.Is(err, mysql.ErrPktSync), errors.Is(err, mysql.ErrPktSyncMul), errors.Is(err, mysql.ErrMalformPkt), errors.Is(err, mysql.ErrBusyBuffer):
 		return sqlstore.Outage
 	default:

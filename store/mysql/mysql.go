@@ -176,14 +176,14 @@ func setup(opts Options) string {
 func (s *sessions) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	conn, err := s.Connector.Connect(ctx)
 	if err != nil {
-		return nil, &sqlstore.Unreachable{Err: err}
+		return nil, &sqlstore.UnreachableError{Err: err}
 	}
 	execer, ok := conn.(sqldriver.ExecerContext)
 	if !ok {
 		return nil, errors.Join(errors.New("mysql: connection cannot execute"), conn.Close())
 	}
 	if _, err := execer.ExecContext(ctx, s.setup, nil); err != nil {
-		return nil, errors.Join(&sqlstore.Unreachable{Err: err}, conn.Close())
+		return nil, errors.Join(&sqlstore.UnreachableError{Err: err}, conn.Close())
 	}
 	return conn, nil
 }

@@ -56,7 +56,7 @@ const oversize = "54"
 func faultOf(err error) sqlstore.Fault {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	switch {
-	case sqlstore.Lost(err), errors.Is(err, errAgain):
+	case sqlstore.Lost(err), errors.Is(err, sqlstore.ErrAgain):
 		return sqlstore.Outage
 	case !ok:
 		if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting || pgconn.SafeToRetry(err) || pgconn.Timeout(err) {

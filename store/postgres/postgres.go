@@ -27,7 +27,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -149,36 +148,9 @@ type connections struct {
 // Reader implements sqlstore.Runner.
 func (c *connections) Reader() sqlstore.Querier { return c.db }
 
-// attempts is how often work that lost a race runs.
-const attempts = 10
-
 // Write implements sqlstore.Runner.
 func (c *connections) Write(ctx context.Context, work func(sqlstore.Querier) error) error {
-	var err error
-	for range attempts {
-		if err = c.once(ctx, work); !again(err) {
-			break
-		}
-	}
-	return err
-}
-
-func (c *connections) once(ctx context.Context, work func(sqlstore.Querier) error) error {
-	tx, err := c.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := work(tx); err != nil {
-		_ = tx.Rollback() // the first error is the one that says why
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
-			return err
-		}
-		return sqlstore.Ambiguous("postgres: commit", err)
-	}
-	return nil
+	return races().Write(ctx, c.db, "postgres: commit", work)
 }
 
 // migrationKey is the advisory lock that migrations hold: "rondo" in ASCII.

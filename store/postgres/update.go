@@ -14,27 +14,17 @@ import (
 	"github.com/rondo-engine/rondo/store/internal/sqlstore"
 )
 
-// errAgain asks for a fresh transaction and a fresh decision.
-var errAgain = errors.New("postgres: run the transaction again")
-
-// commitTimeout bounds the second round trip, which a caller cannot cancel: once
-// COMMIT is on its way, giving up only makes its outcome unknown.
-const commitTimeout = time.Minute
+// races tells what a batch may lose against, and what the server itself refused.
+func races() sqlstore.Races {
+	return sqlstore.Races{Again: again, Event: isRace, Refused: func(err error) bool {
+		_, ok := errors.AsType[*pgconn.PgError](err)
+		return ok
+	}}
+}
 
 // Update implements store.Cases.
 func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
-	var committed store.Committed
-	var err error
-	raced := 0
-	for range attempts {
-		committed, err = s.once(ctx, load, decide)
-		if isRace(err) {
-			raced++
-		}
-		if err == nil || raced > 2 || !isRace(err) && !errors.Is(err, errAgain) && !again(err) {
-			break
-		}
-	}
+	committed, err := races().Update(func() (store.Committed, error) { return s.once(ctx, load, decide) })
 	err = s.explain(ctx, err)
 	s.forget(err)
 	return committed, err
@@ -47,21 +37,16 @@ func isRace(err error) bool {
 	return errors.As(err, &refused) && refused.Code == uniqueViolation && refused.ConstraintName == "events_pkey"
 }
 
-// decideError is what decide returned: it goes back as it is.
-type decideError struct{ error }
-
-func (e decideError) Unwrap() error { return e.error }
-
 func (s *Store) explain(ctx context.Context, err error) error {
 	const op = "postgres: update"
-	var decided decideError
-	var known *rondo.Error
+	decided, fromDecide := errors.AsType[sqlstore.DecideError](err)
+	_, known := errors.AsType[*rondo.Error](err)
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &decided):
-		return decided.error
-	case errors.As(err, &known):
+	case fromDecide:
+		return decided.Err
+	case known:
 		return err
 	case hasState(err, uniqueViolation):
 		return sqlstore.Forbidden(op, err)
@@ -91,19 +76,19 @@ func (s *Store) forget(err error) {
 func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) (store.Committed, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return store.Committed{}, &sqlstore.Unreachable{Err: err}
+		return store.Committed{}, &sqlstore.UnreachableError{Err: err}
 	}
 	defer conn.Release() // the pool closes a connection that is not idle
 	loaded, err := s.load(ctx, conn, load)
 	if err != nil {
 		if conn.Conn().IsClosed() {
-			err = &sqlstore.Unreachable{Err: err}
+			err = &sqlstore.UnreachableError{Err: err}
 		}
 		return store.Committed{}, rollback(ctx, conn, err)
 	}
 	write, err := decide(loaded)
 	if err != nil {
-		return store.Committed{}, rollback(ctx, conn, decideError{err})
+		return store.Committed{}, rollback(ctx, conn, sqlstore.DecideError{Err: err})
 	}
 	if write == nil {
 		return store.Committed{}, rollback(ctx, conn, nil)
@@ -112,7 +97,7 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	if err != nil {
 		return store.Committed{}, rollback(ctx, conn, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sqlstore.CommitTimeout)
 	defer cancel()
 	committed, err := s.commit(ctx, conn, plan)
 	if err == nil {
@@ -159,7 +144,7 @@ func (s *Store) commit(ctx context.Context, conn *pgxpool.Conn, plan *sqlstore.P
 		return store.Committed{}, sqlstore.Ambiguous("postgres: commit", err)
 	case refused.Code == divisionByZero && w.guard == guardJoins:
 		s.streams.Forget()
-		err = errAgain
+		err = sqlstore.ErrAgain
 	case refused.Code == divisionByZero && w.guard == guardVersion:
 		err = sqlstore.VersionConflict("postgres", err)
 	case refused.Code == divisionByZero:

@@ -118,19 +118,14 @@ func vouched(asked []rondo.EventKey, written []rondo.EventRecord) bool {
 	return true
 }
 
-// decideError is what decide returned: it goes back as it is.
-type decideError struct{ error }
-
-func (e decideError) Unwrap() error { return e.error }
-
 func (s *Store) explain(err error) error {
 	const op = "sqlite: update"
-	var decided decideError
-	var known *rondo.Error
+	decided, fromDecide := errors.AsType[sqlstore.DecideError](err)
+	_, known := errors.AsType[*rondo.Error](err)
 	switch {
-	case errors.As(err, &decided):
-		return decided.error
-	case errors.As(err, &known):
+	case fromDecide:
+		return decided.Err
+	case known:
 		return err
 	case isUnique(err):
 		return sqlstore.Forbidden(op, err)
@@ -177,7 +172,7 @@ func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Comm
 		return store.Committed{}, nil, nil, errNotVouched
 	}
 	if err != nil {
-		return store.Committed{}, nil, nil, decideError{err}
+		return store.Committed{}, nil, nil, sqlstore.DecideError{Err: err}
 	}
 	if write == nil {
 		return store.Committed{}, nil, nil, nil

@@ -38,20 +38,20 @@ func (f Fault) Explain(op string, err error) error {
 	}
 }
 
-// Unreachable marks an error met while getting a connection: whatever it says,
+// UnreachableError marks an error met while getting a connection: whatever it says,
 // the work is not to blame.
-type Unreachable struct{ Err error }
+type UnreachableError struct{ Err error }
 
 // Error implements error.
-func (e *Unreachable) Error() string { return e.Err.Error() }
+func (e *UnreachableError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
-func (e *Unreachable) Unwrap() error { return e.Err }
+func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // Lost reports whether an error is, in any database, one of the connection and
 // not of the statement.
 func Lost(err error) bool {
-	if _, ok := errors.AsType[*Unreachable](err); ok {
+	if _, ok := errors.AsType[*UnreachableError](err); ok {
 		return true
 	}
 	for _, lost := range []error{
