@@ -66,6 +66,13 @@ func aRepeatedCompletionDoesNotAdvanceTwice(n *tenant) {
 	if count := n.w.sentTo(n.org, event.TypeImagesCheckRequested); count != 1 {
 		n.t.Errorf("on %s: %d image checks were asked for case twice", n.w.ground.where(), count)
 	}
+	told := map[rondo.Outcome]int{}
+	for _, row := range n.events(n.rests("twice").ID) {
+		told[row.Outcome]++
+	}
+	if told[rondo.OutcomeApplied] != 4 || told[rondo.OutcomeStale] != 1 {
+		n.t.Errorf("on %s: the ledger of case twice shows %v, want 4 applied and 1 stale", n.w.ground.where(), told)
+	}
 }
 
 func anEarlyEventIsKept(n *tenant) {
