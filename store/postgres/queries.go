@@ -11,7 +11,7 @@ import (
 // arrays and have one text for every size.
 type queries struct {
 	addCases, lockCases, instances, parked, seen, active string
-	update, updateMany                                   string
+	update, updateMany, move, moveMany                   string
 	insert, insertMany                                   map[string]string // by table
 	rejudge, unpark, park, duplicate                     string
 	sent, sentMany                                       string
@@ -59,13 +59,14 @@ func newQueries(t *sqlstore.Tables) *queries {
 	q.log = fmt.Sprintf("WITH head AS (UPDATE log_head SET seq = seq + $1 WHERE id = 1 RETURNING seq - $1 AS base) "+
 		"INSERT INTO log_entries (%s) SELECT head.base + v.nr, %s FROM head, unnest(%s) WITH ORDINALITY AS v (%s, nr) ORDER BY v.nr RETURNING seq",
 		t.Log.Names(""), t.Outbox.Names("v."), parameters(&t.Outbox, "[]", 2), t.Outbox.Names(""))
-	q.updates(&t.Instances)
+	q.update, q.updateMany = updates(&t.Instances)
+	q.move, q.moveMany = updates(t.Moving())
 	return q
 }
 
 // updates are guarded by the version: parameter 1 is the previous one, the
 // columns follow.
-func (q *queries) updates(t *sqlstore.Table) {
+func updates(t *sqlstore.Table) (oneRow, manyRows string) {
 	var one, many strings.Builder
 	for i, c := range t.Columns[sqlstore.MutableFrom:] {
 		if i > 0 {
@@ -75,10 +76,11 @@ func (q *queries) updates(t *sqlstore.Table) {
 		fmt.Fprintf(&one, "%s = $%d", c.Name, i+sqlstore.MutableFrom+2)
 		fmt.Fprintf(&many, "%s = v.%s", c.Name, c.Name)
 	}
-	q.update = guarded("UPDATE instances SET "+one.String()+" WHERE version = $1 AND id = $2 AND org_id = $3 AND case_id = $4", "1")
-	q.updateMany = guarded("UPDATE instances i SET "+many.String()+" FROM unnest($1::bigint[], "+parameters(t, "[]", 2)+") AS v (previous, "+t.Names("")+") "+
+	oneRow = guarded("UPDATE instances SET "+one.String()+" WHERE version = $1 AND id = $2 AND org_id = $3 AND case_id = $4", "1")
+	manyRows = guarded("UPDATE instances i SET "+many.String()+" FROM unnest($1::bigint[], "+parameters(t, "[]", 2)+") AS v (previous, "+t.Names("")+") "+
 		"WHERE i.id = v.id AND i.version = v.previous AND i.org_id = v.org_id AND i.case_id = v.case_id",
 		fmt.Sprintf("$%d::bigint", len(t.Columns)+2))
+	return oneRow, manyRows
 }
 
 // guarded runs a change and divides by zero unless it changed exactly want rows.

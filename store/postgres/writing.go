@@ -78,10 +78,26 @@ func (w *writing) rows(plan *sqlstore.Plan) error {
 const ackQuery = "UPDATE log_positions SET position = $1, acked = $2 WHERE grp = $3 AND stream = $4 " +
 	"AND EXISTS (SELECT 1 FROM log_groups g WHERE g.grp = $5 AND g.fence <= $6)"
 
+// updates replaces instances. Most only move, and then most columns stay as they
+// are: neither sent nor written.
 func (w *writing) updates(updates []sqlstore.InstanceUpdate) {
+	var moved, changed []sqlstore.InstanceUpdate
+	for _, u := range updates {
+		if u.Moves {
+			u.Row = u.MovingRow()
+			moved = append(moved, u)
+		} else {
+			changed = append(changed, u)
+		}
+	}
+	w.replace(w.tables.Moving(), moved, w.queries.move, w.queries.moveMany)
+	w.replace(&w.tables.Instances, changed, w.queries.update, w.queries.updateMany)
+}
+
+func (w *writing) replace(t *sqlstore.Table, updates []sqlstore.InstanceUpdate, one, many string) {
 	if len(updates) <= few {
 		for i := range updates {
-			w.under(guardVersion, w.queries.update, append([]any{updates[i].Previous}, updates[i].Row...)...)
+			w.under(guardVersion, one, append([]any{updates[i].Previous}, updates[i].Row...)...)
 		}
 		return
 	}
@@ -89,8 +105,8 @@ func (w *writing) updates(updates []sqlstore.InstanceUpdate) {
 	for i := range updates {
 		previous[i], rows[i] = updates[i].Previous, updates[i].Row
 	}
-	args := append([]any{previous}, columnsOf(&w.tables.Instances, rows)...)
-	w.under(guardVersion, w.queries.updateMany, append(args, int64(len(rows)))...)
+	args := append([]any{previous}, columnsOf(t, rows)...)
+	w.under(guardVersion, many, append(args, int64(len(rows)))...)
 }
 
 func (w *writing) rejudged(events []sqlstore.Rejudged) {

@@ -42,6 +42,26 @@ type InstanceUpdate struct {
 	// they are, as far as the batch has loaded the instance. A driver whose
 	// database rewrites every index of a column that is assigned leaves them out.
 	SameStatus, SameWake bool
+	// Moves says that only columns from MovingFrom on differ from what the batch has
+	// loaded.
+	Moves bool
+}
+
+// MovingRow is the row of Tables.Moving.
+func (u *InstanceUpdate) MovingRow() []any {
+	return slices.Concat(u.Row[:MutableFrom], u.Row[MovingFrom:])
+}
+
+// moves reports whether a case only went on: nothing that people filter or list by
+// has changed.
+func moves(before, after *rondo.Instance) bool {
+	return before.ProductID == after.ProductID && before.DefinitionID == after.DefinitionID &&
+		before.SnapshotHash == after.SnapshotHash && before.Mode == after.Mode && before.Status == after.Status &&
+		before.HaltReason == after.HaltReason && before.HaltNote == after.HaltNote && before.HaltStepID == after.HaltStepID &&
+		before.CancelledBy == after.CancelledBy && before.CancelledReason == after.CancelledReason &&
+		before.DeadlineExceeded == after.DeadlineExceeded &&
+		before.SupersedesID == after.SupersedesID && before.SupersededByID == after.SupersededByID &&
+		before.StartedAt.Equal(after.StartedAt) && before.DeadlineAt.Equal(after.DeadlineAt) && before.CompletedAt.Equal(after.CompletedAt)
 }
 
 // Rejudged is a ledger row with a new outcome.
@@ -94,6 +114,7 @@ func (p *Plan) instances(t *Tables, loaded *store.Loaded, writes []store.Instanc
 		if before := loaded.Cases[w.Instance.Key()].Instance; before != nil && before.ID == w.Instance.ID {
 			update.SameStatus = before.Status == w.Instance.Status
 			update.SameWake = Micros(before.WakeAt) == Micros(w.Instance.WakeAt)
+			update.Moves = moves(before, w.Instance)
 		}
 		p.Updates = append(p.Updates, update)
 	}

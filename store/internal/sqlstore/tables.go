@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -49,6 +50,17 @@ type Tables struct {
 // MutableFrom is the first column of instances that a later commit may change;
 // those before it are fixed when the instance is inserted.
 const MutableFrom = 3
+
+// MovingFrom is the first of the columns that nearly every commit changes; those
+// before it stay while a case goes from step to step.
+const MovingFrom = 19
+
+// Moving is the part of instances that a move writes: the key and the columns from
+// MovingFrom on.
+func (t *Tables) Moving() *Table {
+	columns := t.Instances.Columns
+	return &Table{t.Instances.Name, slices.Concat(columns[:MutableFrom], columns[MovingFrom:])}
+}
 
 // NewTables describes the tables.
 func NewTables() *Tables {
