@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -190,7 +191,7 @@ func TestWhatGoesWrongBecomesAFailedEvent(t *testing.T) {
 		},
 		"an answer that Rondo could not read": {
 			func(context.Context, *event.Envelope) (any, error) { return map[string]int64{"n": 1 << 60}, nil },
-			`{"retryable":false,"error":"the module's answer cannot be read: the event envelope cannot be read: JSON at /payload/n (offset 295): whole numbers beyond ±9007199254740991 lose digits: send it as a string"}`,
+			`{"retryable":false,"error":"the module's answer cannot be read: the event envelope cannot be read: JSON at /payload/n: whole numbers beyond ±9007199254740991 lose digits: send it as a string"}`,
 		},
 		"an answer that is no object": {
 			func(context.Context, *event.Envelope) (any, error) { return []int{1}, nil },
@@ -204,7 +205,9 @@ func TestWhatGoesWrongBecomesAFailedEvent(t *testing.T) {
 			defer stop(t, w)
 			l.offer("1", "corr-1")
 			answer := <-l.published
-			if answer.Type != "consent.check.failed" || string(answer.Payload) != tt.want {
+			// The place depends on how many digits the time has.
+			said := regexp.MustCompile(` \(offset \d+\)`).ReplaceAllString(string(answer.Payload), "")
+			if answer.Type != "consent.check.failed" || said != tt.want {
 				t.Errorf("answer is %s %s, want %s", answer.Type, answer.Payload, tt.want)
 			}
 		})
