@@ -39,7 +39,6 @@ type Event struct {
 	Envelope *event.Envelope
 	Raw      json.RawMessage // as it arrived
 	Relay    bool            // not from the bus: pass it on to its stream
-	Replay   bool            // judge a ledger row again that was unmatched
 	Copy     bool            // came on the bus as our own relayed copy: not a repeat when it is known
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// Defaults of a Loop.
+// Sizes of a Loop whose options do not say, and the largest batch there is.
 const (
-	DefaultShards   = 2
-	DefaultBatch    = 128
-	DefaultQueue    = 4096
-	patience        = 2 * time.Second // how long Do waits for room in the queue
-	maxBatchPerCore = 1024
+	defaultShards = 2
+	defaultBatch  = 128
+	defaultQueue  = 4096
+	patience      = 2 * time.Second // how long Do waits for room in the queue
+	maxBatch      = 1024
 )
 
 // Loop runs a Processor on shards: a case always belongs to the same shard, so
@@ -41,15 +41,15 @@ type LoopOptions struct {
 // NewLoop returns a loop that is not running yet.
 func NewLoop(processor *Processor, opts LoopOptions) *Loop {
 	if opts.Shards <= 0 {
-		opts.Shards = DefaultShards
+		opts.Shards = defaultShards
 	}
 	if opts.Batch <= 0 {
-		opts.Batch = DefaultBatch
+		opts.Batch = defaultBatch
 	}
 	if opts.Queue <= 0 {
-		opts.Queue = DefaultQueue
+		opts.Queue = defaultQueue
 	}
-	l := &Loop{processor: processor, batch: min(opts.Batch, maxBatchPerCore), seed: maphash.MakeSeed()}
+	l := &Loop{processor: processor, batch: min(opts.Batch, maxBatch), seed: maphash.MakeSeed()}
 	for range opts.Shards {
 		l.shards = append(l.shards, newQueue(opts.Queue))
 	}

@@ -263,7 +263,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 		if err := b.prepareStart(loaded, work, in); err != nil {
 			return Result{}, err
 		}
-		input = flow.Event{Envelope: in.Event.Envelope, Raw: in.Event.Raw, Relay: in.Event.Relay, Replay: in.Event.Replay}
+		input = flow.Event{Envelope: in.Event.Envelope, Raw: in.Event.Raw, Relay: in.Event.Relay}
 	case in.Command != nil:
 		if work.state.Instance == nil || work.state.Instance.ID != in.Command.InstanceID {
 			return Result{Err: rondo.WrongState("the instance was replaced by a newer one of the same case")}, nil
@@ -289,9 +289,6 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 	if decision.Event != nil {
 		result.Outcome, result.Reason = decision.Event.Outcome, decision.Event.Error
 	}
-	if in.Event != nil && in.Event.Replay && decision.Event != nil {
-		decision.Rejudged, decision.Event = append(decision.Rejudged, *decision.Event), nil
-	}
 	b.fold(work, decision)
 	b.decided = append(b.decided, Decided{Before: before, Decision: decision})
 	return result, nil
@@ -310,9 +307,6 @@ func decideSafely(state flow.State, input flow.Input, env flow.Env) (d flow.Deci
 
 // known reports the outcome of an event that is in the ledger already.
 func (b *batch) known(loaded *store.Loaded, in *Input) (rondo.Outcome, bool) {
-	if in.Event.Replay {
-		return "", false
-	}
 	key := in.eventKey()
 	if position, ok := b.fresh[key]; ok {
 		return b.write.Events[position].Outcome, true
