@@ -33,7 +33,8 @@ type Definition struct {
 	ProductID       string // "" = every product of the org
 	Kind            DefinitionKind
 	Name            string
-	Version         int // assigned by the store: rises per (org, product) for cases
+	Version         int    // assigned by the store: rises per (org, product) for cases, per (org, name) for the other kinds
+	Semver          string // kind run: the version that its author wrote; "" otherwise
 	IsTemplate      bool
 	Status          DefinitionStatus
 	DefaultMode     Mode
@@ -75,9 +76,11 @@ type ReasonCode struct {
 // StepKind is one published version of a step contract. Built-in kinds have no
 // org and are not stored.
 type StepKind struct {
-	OrgID    string
-	Name     string
-	Version  int
-	Contract json.RawMessage
-	Status   string // active, archived
+	OrgID     string
+	Name      string
+	Version   int
+	Contract  json.RawMessage
+	Status    string // active, archived
+	CreatedBy string
+	CreatedAt time.Time
 }

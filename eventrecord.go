@@ -81,4 +81,19 @@ type DeadLetter struct {
 	Body       []byte
 	Reason     string
 	ReceivedAt time.Time
+
+	Status    DeadLetterStatus
+	SettledBy string    // who replayed or discarded it
+	Note      string    // why
+	SettledAt time.Time // zero while open
 }
+
+// DeadLetterStatus is what a person made of a dead letter.
+type DeadLetterStatus string
+
+// The states of a dead letter. Only an open one can be replayed or discarded.
+const (
+	DeadLetterOpen      DeadLetterStatus = "open"
+	DeadLetterReplayed  DeadLetterStatus = "replayed"
+	DeadLetterDiscarded DeadLetterStatus = "discarded"
+)

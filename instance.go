@@ -88,7 +88,16 @@ type Machine struct {
 	Finished int                 `json:"finished,omitempty"` // step rows written so far: the Seq of the newest
 	Consumed map[string]string   `json:"consumed,omitempty"` // client-driven: correlation id → step that consumed it
 	Taken    []string            `json:"taken,omitempty"`    // client-driven: event types that a step has consumed
-	Forks    []Fork              `json:"forks,omitempty"`    // parallel steps in flight
+	Forks    []Fork              `json:"forks,omitempty"`    // parallel steps in flight, outer before inner
+	SLA      Clock               `json:"sla,omitzero"`       // what is still to be said about the whole case
+}
+
+// Clock holds the times of a service level that have not come yet. A time that
+// has come is cleared, so each is announced once. Service levels count wall
+// time: they go on while a case is halted.
+type Clock struct {
+	WarnAt   time.Time `json:"warn_at,omitzero"`
+	BreachAt time.Time `json:"breach_at,omitzero"`
 }
 
 // StepLife is what one step has used up over the life of its instance.
@@ -99,11 +108,21 @@ type StepLife struct {
 	Output   int `json:"output,omitempty"`  // Seq of the row whose output is in the context
 }
 
-// Fork is a parallel step whose branches are in flight.
+// Fork is a parallel step whose branches are in flight. Its own attempt is kept
+// here and not among the live ones: it waits for its branches, and becomes a
+// Step row when they have joined. Attempt.Fork and Attempt.Branch say which
+// branch of an outer fork it is in.
 type Fork struct {
-	StepID   string            `json:"step_id"`
-	Branches map[string]string `json:"branches"` // branch → live, done or skipped
+	Attempt  Attempt           `json:"attempt"`
+	Branches map[string]string `json:"branches"` // branch → one of the Branch words
 }
+
+// Where a branch of a fork stands.
+const (
+	BranchLive    = "live"
+	BranchDone    = "done"
+	BranchSkipped = "skipped"
+)
 
 // StepStatus is where one attempt stands.
 type StepStatus string
@@ -142,6 +161,7 @@ type Attempt struct {
 	Cause     string    `json:"cause,omitempty"`  // event id that caused the attempt
 	Fork      string    `json:"fork,omitempty"`   // parallel step whose branch this token is in
 	Branch    string    `json:"branch,omitempty"` // name of that branch
+	SLA       Clock     `json:"sla,omitzero"`     // counted from when the step was entered, over all its attempts
 }
 
 // Step is the finished record of one attempt. It is written once and never
@@ -164,4 +184,28 @@ type Step struct {
 	Error         json.RawMessage // nil = none; {"code", "message"?, …}
 	CorrelationID string
 	Outcome       string // the transition that was followed, "" when none was
+}
+
+// Attribute is a searchable value of an instance: what one declared context
+// path holds now. Tags of a case (case.metadata.tags) are the values of the path
+// TagPath. Writing an attribute replaces everything its path held before.
+type Attribute struct {
+	OrgID      string
+	InstanceID ID
+	Path       string
+	Values     []AttributeValue // empty = the path holds nothing searchable
+}
+
+// TagPath is the attribute path of a case's tags.
+const TagPath = "case.metadata.tags"
+
+// MaxAttributeBytes bounds a searchable text; longer ones are not searchable.
+const MaxAttributeBytes = 255
+
+// AttributeValue is a scalar: a text as it is, a number or boolean as canonical
+// JSON. Number is set beside Text when it is a number, for ordering.
+type AttributeValue struct {
+	Text     string
+	Number   float64
+	IsNumber bool
 }

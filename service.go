@@ -1,5 +1,10 @@
 package rondo
 
+import (
+	"encoding/json"
+	"time"
+)
+
 // This file holds the parameters and answers that the edges and the engine
 // exchange: what a caller asks for and what it is told.
 
@@ -18,17 +23,92 @@ type ActionName string
 
 // The actions on an instance.
 const (
-	ActionHalt   ActionName = "halt"
-	ActionResume ActionName = "resume"
-	ActionCancel ActionName = "cancel"
+	ActionHalt         ActionName = "halt"
+	ActionResume       ActionName = "resume"
+	ActionCancel       ActionName = "cancel"
+	ActionRetryStep    ActionName = "retry_step"
+	ActionSetMode      ActionName = "set_mode"
+	ActionSupersede    ActionName = "supersede"
+	ActionSkipStep     ActionName = "skip_step"
+	ActionCompleteStep ActionName = "complete_step"
+	ActionMigrate      ActionName = "migrate"
 )
 
-// Action is one intervention as it is asked for.
+// Action is one intervention as it is asked for. Fields that an action does not
+// know stay zero.
 type Action struct {
-	Name       ActionName
-	Reason     string // why; resume and cancel
-	ReasonCode string // halt: a usable reason code of scope halt
-	Note       string // halt: free text; "" = none
+	Name          ActionName
+	Reason        string            // why; every action but halt and complete_step
+	ReasonCode    string            // halt: a usable reason code of scope halt
+	Note          string            // halt, complete_step: free text; "" = none
+	StepID        string            // retry_step ("" = where the case halted), skip_step, complete_step
+	InputOverride json.RawMessage   // retry_step: members that replace those of the request; nil = none
+	Outcome       string            // skip_step, complete_step: the transition to follow
+	Output        json.RawMessage   // skip_step, complete_step: an object; nil = none
+	Mode          Mode              // set_mode; supersede ("" = as the old one)
+	ToDefinition  ID                // migrate: zero = the newest active one of the case's product
+	StepMap       map[string]string // migrate: live step → step of the target; steps of the same name map by themselves
+}
+
+// JobStatus is where a bulk job stands.
+type JobStatus string
+
+// The states of a job.
+const (
+	JobRunning   JobStatus = "running"
+	JobCompleted JobStatus = "completed"
+)
+
+// Job is one action on many instances, in the background. The instances are
+// those that the filter named when the job was made; each gets exactly one
+// JobResult, written in the transaction that acts on it, so that the counts are
+// exact whatever happens in between.
+type Job struct {
+	ID         ID
+	OrgID      string
+	Action     ActionName
+	Params     json.RawMessage // the action's parameters as they were given
+	Filter     json.RawMessage // as it was given
+	Status     JobStatus
+	Total      int
+	Applied    int
+	Refused    int // their state did not allow it
+	Failed     int // they could not be acted on
+	CreatedBy  string
+	CreatedAt  time.Time
+	FinishedAt time.Time // zero while running
+}
+
+// JobItem is one instance of a job that has no result yet.
+type JobItem struct {
+	InstanceID ID
+	Key        CaseKey
+}
+
+// What became of one instance of a job.
+const (
+	JobApplied = "applied"
+	JobRefused = "refused"
+	JobFailed  = "failed"
+)
+
+// JobResult is what a job did to one instance. There is at most one per (job,
+// instance).
+type JobResult struct {
+	JobID      ID
+	OrgID      string
+	InstanceID ID
+	Outcome    string // one of the words above
+	Detail     string // why it was refused or failed
+	At         time.Time
+}
+
+// RetentionPolicy says how long an organisation keeps finished cases.
+type RetentionPolicy struct {
+	OrgID        string        // "" = every organisation without one of its own
+	KeepFinished time.Duration // 0 = for ever
+	UpdatedBy    string
+	UpdatedAt    time.Time
 }
 
 // NewDefinition asks for a draft. Exactly one of Source and TemplateID is given.

@@ -43,6 +43,8 @@ type Store interface {
 	Ledger
 	Definitions
 	Catalogue
+	Jobs
+	Retention
 	System
 }
 
@@ -115,6 +117,10 @@ type Write struct {
 	Outbox        []rondo.Outgoing    // Seq is assigned by the driver
 	Interventions []rondo.Intervention
 	DeadLetters   []rondo.DeadLetter
+	Attributes    []rondo.Attribute // each (instance, path) at most once; replaces what the path held
+	// JobResults are inserted: a second one for (job, instance) refuses the whole
+	// Write with CodeConflict, so a job acts on an instance once.
+	JobResults []rondo.JobResult
 
 	// Lazy work that rides along with a commit that happens anyway.
 	Sent []int64      // outbox rows that were published: removed
@@ -155,6 +161,10 @@ type Timers interface {
 	ClaimDue(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]rondo.CaseKey, error)
 	// NextWake returns the earliest stored WakeAt; zero = none.
 	NextWake(ctx context.Context) (time.Time, error)
+	// Unarmed returns cases whose instance is running, or halted before its
+	// deadline, and has no WakeAt: nothing would ever wake them. There are none
+	// unless something outside Rondo changed the database.
+	Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error)
 }
 
 // Outbox holds events for an external bus until they are published. A store
@@ -224,14 +234,50 @@ type Ledger interface {
 	// Steps returns the finished attempts of an instance by Seq; none for an
 	// instance that is not there, as every list.
 	Steps(ctx context.Context, org string, instance rondo.ID) ([]rondo.Step, error)
+	// StepsOf returns the finished attempts of many instances, each by Seq.
+	StepsOf(ctx context.Context, org string, instances []rondo.ID) (map[rondo.ID][]rondo.Step, error)
+	// Attributes returns the searchable values of an instance, by path.
+	Attributes(ctx context.Context, org string, instance rondo.ID) ([]rondo.Attribute, error)
 	// Events returns the ledger rows of an instance, oldest first, by row id.
 	Events(ctx context.Context, org string, instance rondo.ID, page Page) ([]rondo.EventRecord, error)
 	// Event returns one row by event id, or CodeNotFound.
 	Event(ctx context.Context, org string, eventID rondo.ID) (*rondo.EventRecord, error)
 	// Interventions returns what people did to an instance, oldest first.
 	Interventions(ctx context.Context, org string, instance rondo.ID) ([]rondo.Intervention, error)
-	// DeadLetters lists newest first. org "" lists those of every org.
-	DeadLetters(ctx context.Context, org string, page Page) ([]rondo.DeadLetter, error)
+	// EventList lists ledger rows newest first, by row id.
+	EventList(ctx context.Context, filter EventFilter, page Page) ([]rondo.EventRecord, error)
+	// DeadLetters lists newest first. OrgID "" lists those of every org.
+	DeadLetters(ctx context.Context, filter DeadLetterFilter, page Page) ([]rondo.DeadLetter, error)
+	// DeadLetter returns one; org "" finds those of every org.
+	DeadLetter(ctx context.Context, org string, id rondo.ID) (rondo.DeadLetter, error)
+	// SettleDeadLetter stores what a person made of an open dead letter; one that
+	// is settled already is CodeWrongState.
+	SettleDeadLetter(ctx context.Context, org string, id rondo.ID, s Settlement) (rondo.DeadLetter, error)
+}
+
+// EventFilter narrows the ledger. OrgID is required, and so is CaseID or one of
+// the outcomes that people look for (parked, unmatched, rejected): the ledger as
+// a whole is not a list to browse.
+type EventFilter struct {
+	OrgID   string
+	CaseID  string
+	Outcome rondo.Outcome
+	Type    string
+}
+
+// DeadLetterFilter narrows a list; zero fields do not filter.
+type DeadLetterFilter struct {
+	OrgID  string
+	Status rondo.DeadLetterStatus
+	Stream string
+}
+
+// Settlement is what a person makes of a dead letter.
+type Settlement struct {
+	Status rondo.DeadLetterStatus // replayed or discarded
+	By     string
+	Note   string
+	At     time.Time
 }
 
 // InstanceFilter narrows a list; zero fields do not filter.
@@ -246,6 +292,17 @@ type InstanceFilter struct {
 	StepID       string // a live step
 	StartedFrom  time.Time
 	StartedTo    time.Time // exclusive
+	Tag          string    // one of the case's tags
+	Where        []AttributeTest
+}
+
+// AttributeTest compares the searchable values of one path; it holds when one of
+// them does. Order (<, <=, >, >=) is by number when Value is one, else bytewise
+// by text.
+type AttributeTest struct {
+	Path  string
+	Op    string // =, !=, <, <=, >, >=
+	Value rondo.AttributeValue
 }
 
 // Page asks for at most Limit rows after the row with id After (zero = from the
@@ -315,8 +372,51 @@ type Catalogue interface {
 	// StepKinds returns the newest active version of every custom kind of an org,
 	// by name.
 	StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error)
+	// ReasonCode returns one of org or of the system, or CodeNotFound.
+	ReasonCode(ctx context.Context, org string, id rondo.ID) (rondo.ReasonCode, error)
+	// StepKindVersions returns every version of a kind of an org, newest first.
+	StepKindVersions(ctx context.Context, org, name string) ([]rondo.StepKind, error)
 	// PutStepKind stores the next version of (org, name), from 1, and returns it.
 	PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.StepKind, error)
+	// ArchiveStepKind takes a kind out of use: none of its versions is active any
+	// more. CodeNotFound when the org has no such kind.
+	ArchiveStepKind(ctx context.Context, org, name string) error
+}
+
+// Jobs keeps bulk jobs. Their results come in by Write.JobResults.
+type Jobs interface {
+	// CreateJob stores a job and the instances it is about, all or nothing.
+	CreateJob(ctx context.Context, job rondo.Job, items []rondo.JobItem) error
+	// Job returns one with its counts as they are now, or CodeNotFound.
+	Job(ctx context.Context, org string, id rondo.ID) (rondo.Job, error)
+	// JobList lists newest first.
+	JobList(ctx context.Context, org string, page Page) ([]rondo.Job, error)
+	// JobResults lists by instance id, ascending.
+	JobResults(ctx context.Context, org string, job rondo.ID, page Page) ([]rondo.JobResult, error)
+	// ClaimJob returns the oldest running job that nobody claimed, or whose claim
+	// ended at or before now, and claims it until now+lease; ok false = there is
+	// none. Claiming again what one has claimed is what RenewJob is for.
+	ClaimJob(ctx context.Context, now time.Time, lease time.Duration) (job rondo.Job, ok bool, err error)
+	// RenewJob moves the end of a claim to now+lease.
+	RenewJob(ctx context.Context, id rondo.ID, now time.Time, lease time.Duration) error
+	// JobPending returns items that have no result, by instance id, at most limit.
+	JobPending(ctx context.Context, id rondo.ID, limit int) ([]rondo.JobItem, error)
+	// FinishJob marks a job completed when no item is pending; else it does nothing.
+	FinishJob(ctx context.Context, id rondo.ID, now time.Time) error
+}
+
+// Retention removes what is no longer wanted.
+type Retention interface {
+	// RetentionPolicies returns every stored policy.
+	RetentionPolicies(ctx context.Context) ([]rondo.RetentionPolicy, error)
+	// PutRetentionPolicy stores the policy of an org, or of all without one ("").
+	PutRetentionPolicy(ctx context.Context, policy rondo.RetentionPolicy) error
+	// Purge removes terminal instances of an org that ended before the time,
+	// oldest first, at most limit, with everything that belongs to them: steps,
+	// ledger rows, interventions, attributes. It returns how many instances went.
+	// Each is removed whole or not at all. org "" purges every org but those in
+	// except.
+	Purge(ctx context.Context, org string, except []string, before time.Time, limit int) (int, error)
 }
 
 // System is the life of the database itself.

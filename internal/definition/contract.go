@@ -15,11 +15,15 @@ type Behaviour string
 // context_snapshot, definition_id} and minds its param include_diagnoses; a
 // halt step stops with its params reason_code and note.
 const (
-	BehaviourRequest   Behaviour = "request"   // emit requested, await completed or failed
-	BehaviourCondition Behaviour = "condition" // evaluate, follow on_true or on_false
-	BehaviourEmit      Behaviour = "emit"      // emit and go on at once
-	BehaviourFinal     Behaviour = "final"     // emit the final event, then TERMINAL
-	BehaviourHalt      Behaviour = "halt"      // stop with a reason code
+	BehaviourRequest   Behaviour = "request"        // emit requested, await completed or failed
+	BehaviourCondition Behaviour = "condition"      // evaluate, follow on_true or on_false
+	BehaviourEmit      Behaviour = "emit"           // emit and go on at once
+	BehaviourFinal     Behaviour = "final"          // emit the final event, then TERMINAL
+	BehaviourHalt      Behaviour = "halt"           // stop with a reason code
+	BehaviourDelay     Behaviour = "delay"          // wait for a time
+	BehaviourWait      Behaviour = "wait_for_event" // wait for any inbound event of the case
+	BehaviourManual    Behaviour = "manual"         // wait for a person
+	BehaviourParallel  Behaviour = "parallel"       // run branches side by side until enough have joined
 )
 
 // The outcomes that belong to behaviours rather than to one contract.
@@ -29,6 +33,7 @@ const (
 	OnFalse    = "on_false"
 	OnFailure  = "on_failure" // a request failed and no retry is left
 	OnTimeout  = "on_timeout" // an attempt timed out
+	OnEvent    = "on_event"   // the awaited event came
 )
 
 // Contract says what a kind is, in data. It is compiled once per snapshot and

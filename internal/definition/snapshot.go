@@ -59,6 +59,40 @@ type Step struct {
 	RetryCap       time.Duration
 	RetryJitter    bool
 	RetryOnTimeout bool
+	SLA            SLA
+
+	Delay    time.Duration // behaviour delay: how long; 0 when Until says when
+	Until    string        // behaviour delay: context path of the time (RFC 3339 or epoch ms); "" = Delay says
+	WaitFor  string        // behaviour wait_for_event: the event type
+	Match    *cond.Expr    // behaviour wait_for_event: roots event and the context; nil = any event of the type
+	Manual   *Manual       // behaviour manual only
+	Branches []Branch      // behaviour parallel: by name
+	Need     int           // behaviour parallel: how many branches must join
+	Fork     string        // innermost parallel step whose branch this step is in; "" = none
+	Branch   string        // name of that branch
+}
+
+// SLA is a service level: how long something may take before it is announced.
+// Zero = not asked for.
+type SLA struct {
+	WarnAfter   time.Duration
+	BreachAfter time.Duration
+}
+
+// Manual is what a person is asked to do.
+type Manual struct {
+	Title        string
+	Instructions string
+	Outcomes     []string // the transitions a person may choose from
+	Form         *Schema  // nil = any object
+	FormJSON     json.RawMessage
+	Assignees    []string // user ids who may complete it without the intervene scope
+}
+
+// Branch is one way of a parallel step. It ends at Join.
+type Branch struct {
+	Name  string
+	Start string
 }
 
 // Snapshot is a frozen definition with the resolved contract of every kind it
@@ -74,14 +108,16 @@ type Snapshot struct {
 	Steps           map[string]*Step
 	Order           []string // every step, topologically, on_true before on_false
 	Search          []string // context paths whose values are searchable
+	SLA             SLA      // of the whole case
 
 	inbound   []string                   // sorted event types
 	byEvent   map[string][]*Step         // event type → steps, in Order
+	waiting   map[string][]*Step         // event type → steps that wait for it, in Order
 	reachable map[string]map[string]bool // step → steps after it
 }
 
-// InboundTypes lists, sorted, every event type that a module may answer a step
-// of this snapshot with: completed and failed. The completed type of an emit
+// InboundTypes lists, sorted, every event type that a step of this snapshot
+// listens to: completed, failed, and what wait_for_event steps wait for. The completed type of an emit
 // kind is among them; such an event is only noted.
 func (s *Snapshot) InboundTypes() []string { return slices.Clone(s.inbound) }
 
@@ -90,6 +126,11 @@ func (s *Snapshot) InboundTypes() []string { return slices.Clone(s.inbound) }
 // they never wait, so the caller looks at the behaviour. The slice is shared
 // and must not be changed.
 func (s *Snapshot) StepsFor(eventType string) []*Step { return s.byEvent[eventType] }
+
+// Waiting returns, in topological order, the steps of behaviour wait_for_event
+// that wait for the event type, whatever their match says. The slice is shared
+// and must not be changed.
+func (s *Snapshot) Waiting(eventType string) []*Step { return s.waiting[eventType] }
 
 // Reachable returns the ids of the steps that can still run after the given
 // one; the step itself is not among them. Reserved targets are left out. The

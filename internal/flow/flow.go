@@ -87,15 +87,27 @@ type Timer struct {
 	// Resend publishes the request of every open attempt again, due or not: the
 	// bus has lost what was on its way.
 	Resend bool
+	// Heal arms what every live token needs and has lost (see Unarmed).
+	Heal bool
 }
 
-// Command is an intervention by a person.
+// Command is an intervention by a person. Fields that an action does not know
+// stay zero. Supersede starts State.Start.
 type Command struct {
-	Action     string // halt, resume, cancel
+	ID         rondo.ID // of the intervention's record; zero = a new one
+	Action     string   // one of the rondo.Action words
 	By         string
 	Reason     string
-	ReasonCode string // halt; already checked to resolve for the org
-	Note       string // halt
+	ReasonCode string            // halt; already checked to resolve for the org
+	Note       string            // halt, complete_step
+	StepID     string            // retry_step ("" = the halt step), skip_step, complete_step
+	Input      json.RawMessage   // retry_step: members that replace those of the request
+	Outcome    string            // skip_step, complete_step
+	Output     json.RawMessage   // skip_step, complete_step
+	Mode       rondo.Mode        // set_mode, supersede
+	Target     *Start            // migrate
+	StepMap    map[string]string // migrate: live step → step of the target
+	Assignee   bool              // complete_step: By may do it only as one of the step's assignees
 }
 
 func (Event) input()   {}
@@ -108,6 +120,11 @@ type Decision struct {
 	Instance *rondo.Instance
 	// Created says that Instance did not exist before.
 	Created bool
+	// Replaced is the instance that Instance takes the place of, cancelled: it is
+	// written before Instance. Only supersede sets it.
+	Replaced *rondo.Instance
+	// Attributes are the searchable values that changed.
+	Attributes []rondo.Attribute
 	// Steps are attempts that ended, in order; each is written once.
 	Steps []rondo.Step
 	// Event is the ledger row of the input, nil for timers and commands. For a

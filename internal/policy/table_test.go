@@ -40,7 +40,7 @@ var (
 	contracts = []string{".", "event"}
 	core      = with(contracts, "internal/canon", "internal/cond", "internal/definition", "internal/flow")
 	ports     = with(contracts, "store", "bus")
-	services  = with(core, "store", "bus", "internal/caseloop", "engine", "internal/metrics", "internal/auth")
+	services  = with(core, "internal/explain", "internal/deftest", "store", "bus", "internal/caseloop", "engine", "internal/metrics", "internal/auth")
 )
 
 // with returns a layer with more packages.
@@ -59,6 +59,8 @@ var imports = map[string]rule{
 	"internal/cond":       {rondo: with(contracts, "internal/canon"), pure: true},
 	"internal/definition": {rondo: with(contracts, "internal/canon", "internal/cond"), third: []string{jsonExperiment, jsonSchema, yaml}, pure: true},
 	"internal/flow":       {rondo: core, third: []string{jsonExperiment}, pure: true},
+	"internal/explain":    {rondo: core, pure: true},
+	"internal/deftest":    {rondo: core, third: []string{yaml}, pure: true},
 
 	// The ports, their conformance suites and their drivers. A driver knows its
 	// port and its technology, never the engine.
@@ -80,7 +82,7 @@ var imports = map[string]rule{
 	// needs to know that a commit already made its events durable.
 	"internal/caseloop": {rondo: with(core, "store", "bus"), third: []string{xsync}},
 	"internal/metrics":  {rondo: contracts, third: []string{prometheus}},
-	"engine":            {rondo: with(core, "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics"), third: []string{xsync}},
+	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics"), third: []string{xsync}},
 
 	// What modules and clients import.
 	"worker":  {rondo: with(contracts, "bus"), third: []string{xsync}},

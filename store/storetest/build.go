@@ -49,7 +49,7 @@ func (d *db) newInstance(key rondo.CaseKey) *rondo.Instance {
 			Steps:    map[string]rondo.StepLife{"ai_review": {Attempts: 2, Retries: 1}, "consent": {Attempts: 1}},
 			Finished: 2,
 			Consumed: map[string]string{"corr-1": "consent"},
-			Forks:    []rondo.Fork{{StepID: "both", Branches: map[string]string{"left": "live", "right": "done"}}},
+			Forks:    []rondo.Fork{{Attempt: rondo.Attempt{StepID: "both"}, Branches: map[string]string{"left": "live", "right": "done"}}},
 		},
 	}
 }

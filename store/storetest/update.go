@@ -190,7 +190,7 @@ func testAliasing(d *db) {
 	want.Machine.Live = slices.Clone(written.Machine.Live)
 	want.Machine.Steps = maps.Clone(written.Machine.Steps)
 	want.Machine.Consumed = maps.Clone(written.Machine.Consumed)
-	want.Machine.Forks = []rondo.Fork{{StepID: "both", Branches: maps.Clone(written.Machine.Forks[0].Branches)}}
+	want.Machine.Forks = []rondo.Fork{{Attempt: rondo.Attempt{StepID: "both"}, Branches: maps.Clone(written.Machine.Forks[0].Branches)}}
 	d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: written}}})
 
 	vandalise := func(i *rondo.Instance) {
