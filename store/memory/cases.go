@@ -96,9 +96,9 @@ func (s *Store) apply(write *store.Write) store.Committed {
 		row.interventions = insertByID(row.interventions, intervention, interventionID)
 	}
 	for _, letter := range write.DeadLetters {
-		letter.ReceivedAt = stored(letter.ReceivedAt)
-		s.deadLetters = insertByID(s.deadLetters, letter, deadLetterID)
+		s.deadLetters = insertByID(s.deadLetters, storedDeadLetter(letter), deadLetterID)
 	}
+	s.applyJobResults(write.JobResults)
 	s.outbox.remove(write.Sent)
 	s.log.ack(write.Acks)
 	return store.Committed{Seqs: s.send(write.Outbox)}

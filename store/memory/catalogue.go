@@ -12,6 +12,12 @@ type reasonKey struct{ org, scope, code string }
 
 type kindKey struct{ org, name string }
 
+// The states of a stored step kind.
+const (
+	stepKindActive   = "active"
+	stepKindArchived = "archived"
+)
+
 // ReasonCodes implements store.Catalogue.
 func (s *Store) ReasonCodes(ctx context.Context, org string) ([]rondo.ReasonCode, error) {
 	if err := ctx.Err(); err != nil {
@@ -49,6 +55,22 @@ func (s *Store) PutReasonCode(ctx context.Context, code rondo.ReasonCode) error 
 	return nil
 }
 
+// ReasonCode implements store.Catalogue.
+func (s *Store) ReasonCode(ctx context.Context, org string, id rondo.ID) (rondo.ReasonCode, error) {
+	if err := ctx.Err(); err != nil {
+		return rondo.ReasonCode{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, code := range s.reasonCodes {
+		if code.ID == id && (code.OrgID == org || code.OrgID == "") {
+			code.ApplicableStepKinds = slices.Clone(code.ApplicableStepKinds)
+			return code, nil
+		}
+	}
+	return rondo.ReasonCode{}, rondo.NotFound("reason code")
+}
+
 // StepKinds implements store.Catalogue.
 func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error) {
 	if err := ctx.Err(); err != nil {
@@ -62,7 +84,7 @@ func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, er
 			continue
 		}
 		for _, kind := range slices.Backward(versions) {
-			if kind.Status == "active" {
+			if kind.Status == stepKindActive {
 				kinds = append(kinds, kind)
 				break
 			}
@@ -70,6 +92,35 @@ func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, er
 	}
 	slices.SortFunc(kinds, func(a, b rondo.StepKind) int { return cmp.Compare(a.Name, b.Name) })
 	return kinds, nil
+}
+
+// StepKindVersions implements store.Catalogue.
+func (s *Store) StepKindVersions(ctx context.Context, org, name string) ([]rondo.StepKind, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	versions := slices.Clone(s.stepKinds[kindKey{org, name}])
+	slices.Reverse(versions)
+	return versions, nil
+}
+
+// ArchiveStepKind implements store.Catalogue.
+func (s *Store) ArchiveStepKind(ctx context.Context, org, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	versions := s.stepKinds[kindKey{org, name}]
+	if len(versions) == 0 {
+		return rondo.NotFound("step kind")
+	}
+	for i := range versions {
+		versions[i].Status = stepKindArchived
+	}
+	return nil
 }
 
 // PutStepKind implements store.Catalogue.
@@ -80,6 +131,7 @@ func (s *Store) PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.Ste
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := kindKey{kind.OrgID, kind.Name}
+	kind.CreatedAt = stored(kind.CreatedAt)
 	kind.Version = len(s.stepKinds[key]) + 1
 	s.stepKinds[key] = append(s.stepKinds[key], kind)
 	return kind, nil

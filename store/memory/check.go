@@ -11,7 +11,7 @@ import (
 // check refuses a Write that the data model forbids. It changes nothing.
 func (s *Store) check(write *store.Write) error {
 	for _, check := range []func(*store.Write) error{
-		s.checkInstances, s.checkOneLive, s.checkSteps, s.checkEvents, s.checkRecords,
+		s.checkInstances, s.checkOneLive, s.checkSteps, s.checkEvents, s.checkRecords, s.checkJobResults,
 	} {
 		if err := check(write); err != nil {
 			return err

@@ -90,12 +90,8 @@ func (s *Store) CreateDefinition(ctx context.Context, d rondo.Definition, rev ro
 		}
 	}
 	d = storedDefinition(d)
-	if d.Status == rondo.DefinitionActive && d.Kind == rondo.KindCase && s.definitions.activeCase(d.OrgID, d.ProductID) != nil {
-		return rondo.Definition{}, &rondo.Error{
-			Code: rondo.CodeConflict, Op: "memory: create definition",
-			Message: fmt.Sprintf("product %q of %q has an active case definition already", d.ProductID, d.OrgID),
-			Hint:    "create a draft and publish it",
-		}
+	if s.definitions.clash(&d) != nil {
+		return rondo.Definition{}, secondActive("memory: create definition", &d)
 	}
 	d.Version = s.definitions.nextVersion(lineOf(&d))
 	d.Revision = 1
@@ -140,12 +136,13 @@ func (s *Store) ChangeDefinition(ctx context.Context, org string, id rondo.ID, c
 	if lineOf(&after) != lineOf(&before) {
 		after.Version = s.definitions.nextVersion(lineOf(&after))
 	}
-	if after.Status == rondo.DefinitionActive && after.Kind == rondo.KindCase {
-		if previous := s.definitions.activeCase(after.OrgID, after.ProductID); previous != nil && previous != row {
-			archived, rev := store.ArchiveReplaced(previous.definition, after, made.Revision)
-			previous.definition = archived
-			previous.record(rev)
+	if previous := s.definitions.clash(&after); previous != nil {
+		if after.Kind == rondo.KindRun {
+			return rondo.Definition{}, secondActive("memory: change definition", &after)
 		}
+		archived, rev := store.ArchiveReplaced(previous.definition, after, made.Revision)
+		previous.definition = archived
+		previous.record(rev)
 	}
 	if made.Snapshot != nil && s.definitions.snapshots[after.SnapshotHash] == nil {
 		s.definitions.snapshots[after.SnapshotHash] = made.Snapshot

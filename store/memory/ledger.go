@@ -132,13 +132,3 @@ func (s *Store) Interventions(ctx context.Context, org string, instance rondo.ID
 	}
 	return slices.Clone(row.interventions), nil
 }
-
-// DeadLetters implements store.Ledger.
-func (s *Store) DeadLetters(ctx context.Context, org string, page store.Page) ([]rondo.DeadLetter, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return newestFirst(s.deadLetters, page, deadLetterID, func(letter rondo.DeadLetter) bool { return is(letter.OrgID, org) }), nil
-}

@@ -47,6 +47,7 @@ type Store struct {
 	definitions definitions
 	reasonCodes map[reasonKey]rondo.ReasonCode
 	stepKinds   map[kindKey][]rondo.StepKind // ascending by version
+	jobs        []*jobRow                    // ascending by id
 	launched    time.Time
 }
 

@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"fmt"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// activeKey names the place that an active definition takes and no other can
+// have: one per product for cases, one per name for conversations, one per name
+// and semver for runs. Templates take none.
+type activeKey struct {
+	kind                       rondo.DefinitionKind
+	org, product, name, semver string
+}
+
+func activeKeyOf(d *rondo.Definition) (activeKey, bool) {
+	if d.Status != rondo.DefinitionActive || d.OrgID == "" {
+		return activeKey{}, false
+	}
+	key := activeKey{kind: d.Kind, org: d.OrgID}
+	switch d.Kind {
+	case rondo.KindCase:
+		key.product = d.ProductID
+	case rondo.KindRun:
+		key.name, key.semver = d.Name, d.Semver
+	default:
+		key.name = d.Name
+	}
+	return key, true
+}
+
+// clash is another definition in the place that d takes; nil when there is none.
+func (ds *definitions) clash(d *rondo.Definition) *definitionRow {
+	key, taken := activeKeyOf(d)
+	if !taken {
+		return nil
+	}
+	for _, row := range ds.ordered {
+		if other, ok := activeKeyOf(&row.definition); ok && other == key && row.definition.ID != d.ID {
+			return row
+		}
+	}
+	return nil
+}
+
+func secondActive(op string, d *rondo.Definition) error {
+	err := &rondo.Error{Code: rondo.CodeConflict, Op: op}
+	switch d.Kind {
+	case rondo.KindCase:
+		err.Message = fmt.Sprintf("product %q of %q has an active case definition already", d.ProductID, d.OrgID)
+		err.Hint = "create a draft and publish it"
+	case rondo.KindRun:
+		err.Message = fmt.Sprintf("version %s of %q is active already", d.Semver, d.Name)
+		err.Hint = "give it another version, or archive the active one first"
+	default:
+		err.Message = fmt.Sprintf("conversation %q of %q has an active definition already", d.Name, d.OrgID)
+		err.Hint = "create a draft and publish it"
+	}
+	return err
+}
