@@ -79,6 +79,7 @@ type member struct {
 	identifier bool                                 // the text must be an id that comes from outside; else it is free text
 	text       *string                              // takes a string
 	raw        func(value []byte) *rondo.FieldError // takes anything else
+	null       func()                               // told that it is null; nil = null counts as absent
 }
 
 // maxText bounds free text such as reasons and notes.
@@ -98,11 +99,14 @@ func decode(raw []byte, members ...member) error {
 			if string(name) != members[i].name {
 				continue
 			}
-			if string(value) != "null" {
+			switch {
+			case string(value) != "null":
 				seen[i] = true
 				if field := members[i].take(value); field != nil {
 					wrong = append(wrong, *field)
 				}
+			case members[i].null != nil:
+				members[i].null()
 			}
 			return
 		}

@@ -14,6 +14,8 @@ import (
 type call struct {
 	principal rondo.Principal // Tenant is the organisation to act for
 	id        rondo.ID        // of the path; zero = the route has none
+	name      string          // of the path; "" = the route has none
+	header    http.Header     // as it came
 	query     url.Values      // checked against the row
 	body      []byte          // strict JSON; nil = none
 }
@@ -46,6 +48,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, row Route, c *call) 
 			}
 		}
 	}
+	c.header, c.name = r.Header, r.PathValue("name")
 	query, bad := readQuery(r.URL.RawQuery, row.Query)
 	if bad != nil {
 		return bad

@@ -107,10 +107,26 @@ func (r *registrar) row(id string) (Route, bool) {
 // registering, or it would read and check the body again, less strictly.
 func (r *registrar) describeBody(row Route, body any) {
 	schema := r.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(body), true, "")
-	item := r.huma.OpenAPI().Paths[row.Path]
-	item.Post.RequestBody = &huma.RequestBody{
+	r.described(row).RequestBody = &huma.RequestBody{
 		Required: row.Body == BodyRequired,
 		Content:  map[string]*huma.MediaType{"application/json": {Schema: schema}},
+	}
+}
+
+// described is what the document says about a row so far.
+func (r *registrar) described(row Route) *huma.Operation {
+	item := r.huma.OpenAPI().Paths[row.Path]
+	switch row.Method {
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	case http.MethodPatch:
+		return item.Patch
+	case http.MethodDelete:
+		return item.Delete
+	default:
+		return item.Get
 	}
 }
 
@@ -120,11 +136,7 @@ func (r *registrar) also(id string, status int, description string) {
 	if !ok {
 		return
 	}
-	item := r.huma.OpenAPI().Paths[row.Path]
-	op := item.Get
-	if row.Method == http.MethodPost {
-		op = item.Post
-	}
+	op := r.described(row)
 	first := op.Responses[strconv.Itoa(max(row.Success, http.StatusOK))]
 	op.Responses[strconv.Itoa(status)] = &huma.Response{Description: description, Content: first.Content}
 }
@@ -196,6 +208,8 @@ func pathParams(row Route) []*huma.Param {
 	switch {
 	case strings.Contains(row.Path, "{id}"):
 		return []*huma.Param{{Name: "id", In: "path", Required: true, Description: "Id of the " + row.Noun, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}}
+	case strings.Contains(row.Path, "{name}"):
+		return []*huma.Param{{Name: "name", In: "path", Required: true, Description: "Name of the " + row.Noun, Schema: &huma.Schema{Type: huma.TypeString}}}
 	case strings.Contains(row.Path, "{asset}"):
 		return []*huma.Param{{Name: "asset", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}}
 	}

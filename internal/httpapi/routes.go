@@ -89,8 +89,10 @@ var (
 )
 
 const (
-	get  = http.MethodGet
-	post = http.MethodPost
+	get   = http.MethodGet
+	post  = http.MethodPost
+	patch = http.MethodPatch
+	del   = http.MethodDelete
 )
 
 func routeTable(publicMetrics bool) []Route {
