@@ -206,7 +206,8 @@ type Log interface {
 	// LogHead returns the highest committed Seq, also when it was trimmed.
 	LogHead(ctx context.Context) (int64, error)
 	// LogAck stores positions. A state whose Fence is lower than the group's, or
-	// whose group never joined its stream, is ignored.
+	// whose group never joined its stream, is ignored; so is one that is behind the
+	// stored one (a lower Cursor, or the same with fewer Acked): it comes late.
 	LogAck(ctx context.Context, states []GroupState) error
 	// LogTrim removes entries created before the time that every group on their
 	// stream has acked (a stream without groups has nobody to wait for), and
@@ -297,8 +298,9 @@ type InstanceFilter struct {
 }
 
 // AttributeTest compares the searchable values of one path; it holds when one of
-// them does. Order (<, <=, >, >=) is by number when Value is one, else bytewise
-// by text.
+// them does, so != holds when one of them differs. Equality is by text: the text
+// "5" and the number 5 are equal. Order (<, <=, >, >=) is by number when Value is
+// one, and then texts do not compare, else bytewise by text.
 type AttributeTest struct {
 	Path  string
 	Op    string // =, !=, <, <=, >, >=
@@ -413,7 +415,9 @@ type Retention interface {
 	PutRetentionPolicy(ctx context.Context, policy rondo.RetentionPolicy) error
 	// Purge removes terminal instances of an org that ended before the time,
 	// oldest first, at most limit, with everything that belongs to them: steps,
-	// ledger rows, interventions, attributes. It returns how many instances went.
+	// ledger rows, interventions, attributes; the last instance of a case takes the
+	// older events of the case with it that never reached an instance. It returns
+	// how many instances went.
 	// Each is removed whole or not at all. org "" purges every org but those in
 	// except.
 	Purge(ctx context.Context, org string, except []string, before time.Time, limit int) (int, error)

@@ -95,6 +95,9 @@ func (s *Store) apply(write *store.Write) store.Committed {
 		row := s.instances[intervention.InstanceID]
 		row.interventions = insertByID(row.interventions, intervention, interventionID)
 	}
+	for _, attribute := range write.Attributes {
+		s.instances[attribute.InstanceID].put(attribute)
+	}
 	for _, letter := range write.DeadLetters {
 		s.deadLetters = insertByID(s.deadLetters, storedDeadLetter(letter), deadLetterID)
 	}

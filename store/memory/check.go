@@ -160,6 +160,11 @@ func (s *Store) checkRecords(write *store.Write) error {
 			return forbidden("intervention %s exists already", intervention.ID)
 		}
 	}
+	for i := range write.Attributes {
+		if _, err := s.owner(write, write.Attributes[i].OrgID, write.Attributes[i].InstanceID); err != nil {
+			return err
+		}
+	}
 	for i := range write.DeadLetters {
 		id := write.DeadLetters[i].ID
 		if hasID(s.deadLetters, id, deadLetterID) || hasID(write.DeadLetters[:i], id, deadLetterID) {

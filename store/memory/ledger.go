@@ -36,9 +36,14 @@ func (s *Store) Instances(ctx context.Context, filter store.InstanceFilter, page
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	for _, test := range filter.Where {
+		if err := test.Check(); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rows := newestFirst(s.byID, page, instanceID, func(row *instanceRow) bool { return matches(&row.instance, filter) })
+	rows := newestFirst(s.byID, page, instanceID, func(row *instanceRow) bool { return matches(row, filter) })
 	found := make([]*rondo.Instance, len(rows))
 	for i, row := range rows {
 		instance := copyInstance(&row.instance)
@@ -47,7 +52,8 @@ func (s *Store) Instances(ctx context.Context, filter store.InstanceFilter, page
 	return found, nil
 }
 
-func matches(i *rondo.Instance, filter store.InstanceFilter) bool {
+func matches(row *instanceRow, filter store.InstanceFilter) bool {
+	i := &row.instance
 	return is(i.OrgID, filter.OrgID) &&
 		is(i.CaseID, filter.CaseID) &&
 		is(i.ProductID, filter.ProductID) &&
@@ -57,7 +63,8 @@ func matches(i *rondo.Instance, filter store.InstanceFilter) bool {
 		is(i.HaltReason, filter.ReasonCode) &&
 		(filter.StepID == "" || isLive(i, filter.StepID)) &&
 		(filter.StartedFrom.IsZero() || !i.StartedAt.Before(filter.StartedFrom)) &&
-		(filter.StartedTo.IsZero() || i.StartedAt.Before(filter.StartedTo))
+		(filter.StartedTo.IsZero() || i.StartedAt.Before(filter.StartedTo)) &&
+		row.holds(filter)
 }
 
 // is reports whether a value passes a filter that is off when zero.
@@ -66,8 +73,9 @@ func is[T comparable](value, filter T) bool {
 	return filter == off || value == filter
 }
 
+// isLive is false for an instance that has ended: nothing in it is live.
 func isLive(i *rondo.Instance, step string) bool {
-	return slices.ContainsFunc(i.Machine.Live, func(a rondo.Attempt) bool { return a.StepID == step })
+	return !i.Status.Terminal() && slices.ContainsFunc(i.Machine.Live, func(a rondo.Attempt) bool { return a.StepID == step })
 }
 
 // Steps implements store.Ledger.

@@ -53,12 +53,19 @@ func (l *log) ack(states []store.GroupState) {
 		if group == nil || state.Fence < group.fence {
 			continue
 		}
-		if _, joined := group.positions[state.Stream]; !joined {
+		stood, joined := group.positions[state.Stream]
+		if !joined || behind(state, stood) {
 			continue
 		}
 		state.Acked = slices.Clone(state.Acked)
 		group.positions[state.Stream] = state
 	}
+}
+
+// behind reports a position that was true before another one: a commit that took
+// it along may land late.
+func behind(state, stood store.GroupState) bool {
+	return cmp.Or(cmp.Compare(state.Cursor, stood.Cursor), cmp.Compare(len(state.Acked), len(stood.Acked))) < 0
 }
 
 // LogJoin implements store.Log.

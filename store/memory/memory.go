@@ -46,8 +46,9 @@ type Store struct {
 	log         log
 	definitions definitions
 	reasonCodes map[reasonKey]rondo.ReasonCode
-	stepKinds   map[kindKey][]rondo.StepKind // ascending by version
-	jobs        []*jobRow                    // ascending by id
+	stepKinds   map[kindKey][]rondo.StepKind     // ascending by version
+	jobs        []*jobRow                        // ascending by id
+	retention   map[string]rondo.RetentionPolicy // by org
 	launched    time.Time
 }
 
@@ -63,6 +64,7 @@ func Open(opts Options) *Store {
 		definitions: definitions{byID: map[rondo.ID]*definitionRow{}, snapshots: map[string][]byte{}},
 		reasonCodes: map[reasonKey]rondo.ReasonCode{},
 		stepKinds:   map[kindKey][]rondo.StepKind{},
+		retention:   map[string]rondo.RetentionPolicy{},
 	}
 }
 
@@ -77,6 +79,7 @@ type instanceRow struct {
 	instance      rondo.Instance
 	steps         []rondo.Step         // ascending by Seq
 	interventions []rondo.Intervention // ascending by id
+	attributes    map[string][]rondo.AttributeValue
 }
 
 // newest is the instance that a case is about now.

@@ -49,3 +49,21 @@ func (s *Store) NextWake(ctx context.Context) (time.Time, error) {
 	}
 	return next, nil
 }
+
+// Unarmed implements store.Timers.
+func (s *Store) Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []rondo.CaseKey
+	for _, row := range s.byID {
+		i := &row.instance
+		waits := i.Status == rondo.StatusRunning || i.Status == rondo.StatusHalted && !i.DeadlineExceeded
+		if waits && i.WakeAt.IsZero() && len(keys) < limit {
+			keys = append(keys, i.Key())
+		}
+	}
+	return keys, nil
+}
