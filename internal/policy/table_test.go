@@ -60,7 +60,7 @@ var imports = map[string]rule{
 	"internal/definition": {rondo: with(contracts, "internal/canon", "internal/cond"), third: []string{jsonExperiment, jsonSchema, yaml}, pure: true},
 	"internal/flow":       {rondo: core, third: []string{jsonExperiment}, pure: true},
 	"internal/explain":    {rondo: core, pure: true},
-	"internal/deftest":    {rondo: core, third: []string{yaml}, pure: true},
+	"internal/deftest":    {rondo: core, third: []string{jsonExperiment}, pure: true},
 
 	// The ports, their conformance suites and their drivers. A driver knows its
 	// port and its technology, never the engine.
