@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"fmt"
-
-	"github.com/rondo-engine/rondo"
-)
+import "github.com/rondo-engine/rondo"
 
 // activeKey names the place that an active definition takes and no other can
 // have: one per product for cases, one per name for conversations, one per name
@@ -42,20 +38,4 @@ func (ds *definitions) clash(d *rondo.Definition) *definitionRow {
 		}
 	}
 	return nil
-}
-
-func secondActive(op string, d *rondo.Definition) error {
-	err := &rondo.Error{Code: rondo.CodeConflict, Op: op}
-	switch d.Kind {
-	case rondo.KindCase:
-		err.Message = fmt.Sprintf("product %q of %q has an active case definition already", d.ProductID, d.OrgID)
-		err.Hint = "create a draft and publish it"
-	case rondo.KindRun:
-		err.Message = fmt.Sprintf("version %s of %q is active already", d.Semver, d.Name)
-		err.Hint = "give it another version, or archive the active one first"
-	default:
-		err.Message = fmt.Sprintf("conversation %q of %q has an active definition already", d.Name, d.OrgID)
-		err.Hint = "create a draft and publish it"
-	}
-	return err
 }

@@ -91,7 +91,7 @@ func (s *Store) CreateDefinition(ctx context.Context, d rondo.Definition, rev ro
 	}
 	d = storedDefinition(d)
 	if s.definitions.clash(&d) != nil {
-		return rondo.Definition{}, secondActive("memory: create definition", &d)
+		return rondo.Definition{}, store.SecondActive("memory: create definition", &d)
 	}
 	d.Version = s.definitions.nextVersion(lineOf(&d))
 	d.Revision = 1
@@ -138,7 +138,7 @@ func (s *Store) ChangeDefinition(ctx context.Context, org string, id rondo.ID, c
 	}
 	if previous := s.definitions.clash(&after); previous != nil {
 		if after.Kind == rondo.KindRun {
-			return rondo.Definition{}, secondActive("memory: change definition", &after)
+			return rondo.Definition{}, store.SecondActive("memory: change definition", &after)
 		}
 		archived, rev := store.ArchiveReplaced(previous.definition, after, made.Revision)
 		previous.definition = archived

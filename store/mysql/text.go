@@ -135,7 +135,7 @@ func newTexts(t *sqlstore.Tables) *texts {
 	}
 	const mark = "?"
 	copy(x.instances[:], strings.Split("SELECT "+sqlstore.HeldColumns(&t.Instances, "", mark)+" FROM instances WHERE ", mark))
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.JobResults} {
 		x.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES "
 	}
 	x.replace = "INSERT INTO instances (previous, " + t.Instances.Names("") + ") VALUES "

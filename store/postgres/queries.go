@@ -50,7 +50,7 @@ func newQueries(t *sqlstore.Tables) *queries {
 	}
 	q.rejudge = guarded(q.rejudge, "$7::bigint")
 	q.duplicate = guarded(q.duplicate, "$4::bigint")
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Interventions, &t.DeadLetters} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Interventions, &t.DeadLetters, &t.JobResults} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + parameters(table, "", 1) + ")"
 		q.insertMany[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") SELECT * FROM unnest(" + parameters(table, "[]", 1) + ")"
 	}

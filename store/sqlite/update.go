@@ -52,7 +52,7 @@ func newQueries(t *sqlstore.Tables) queries {
 		}
 		q.update[same] = "UPDATE instances SET " + strings.Join(set, ", ") + " WHERE id = ? AND org_id = ? AND case_id = ? AND version = ?"
 	}
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.JobResults} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
 	}
 	return q

@@ -31,6 +31,19 @@ func (c *Cold) ReasonCodes(ctx context.Context, org string) ([]rondo.ReasonCode,
 	return found, c.wrap("list reason codes", err)
 }
 
+// ReasonCode implements store.Catalogue.
+func (c *Cold) ReasonCode(ctx context.Context, org string, id rondo.ID) (rondo.ReasonCode, error) {
+	found, err := list(ctx, c.reader(), readReason,
+		"SELECT "+reasonColumns+" FROM reason_codes WHERE id = ? AND (org_id = ? OR org_id = '')", ID(id), org)
+	if err != nil {
+		return rondo.ReasonCode{}, c.wrap("read reason code", err)
+	}
+	if len(found) == 0 {
+		return rondo.ReasonCode{}, rondo.NotFound("reason code")
+	}
+	return found[0], nil
+}
+
 // PutReasonCode implements store.Catalogue. A row that is replaced keeps its id.
 func (c *Cold) PutReasonCode(ctx context.Context, code rondo.ReasonCode) error {
 	var kinds any
@@ -61,11 +74,14 @@ func (c *Cold) PutReasonCode(ctx context.Context, code rondo.ReasonCode) error {
 	})
 }
 
-const kindColumns = "org_id, name, version, contract, status"
+const kindColumns = "org_id, name, version, contract, status, created_by, created_at"
 
 func readKind(values []any) (rondo.StepKind, error) {
 	r := reader{values: values}
-	kind := rondo.StepKind{OrgID: r.text(), Name: r.text(), Version: int(r.int()), Contract: r.bytes(), Status: r.text()}
+	kind := rondo.StepKind{
+		OrgID: r.text(), Name: r.text(), Version: int(r.int()), Contract: r.bytes(), Status: r.text(),
+		CreatedBy: r.text(), CreatedAt: r.time(),
+	}
 	return kind, wrapRead("step kind", r.err)
 }
 
@@ -77,8 +93,34 @@ func (c *Cold) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, err
 	return found, c.wrap("list step kinds", err)
 }
 
+// StepKindVersions implements store.Catalogue.
+func (c *Cold) StepKindVersions(ctx context.Context, org, name string) ([]rondo.StepKind, error) {
+	found, err := list(ctx, c.reader(), readKind,
+		"SELECT "+kindColumns+" FROM step_kinds WHERE org_id = ? AND name = ? ORDER BY version DESC", org, name)
+	return found, c.wrap("list versions of a step kind", err)
+}
+
+// ArchiveStepKind implements store.Catalogue.
+func (c *Cold) ArchiveStepKind(ctx context.Context, org, name string) error {
+	return c.write(ctx, "archive step kind", func(s session) error {
+		if err := c.lockDefinitions(ctx, s); err != nil {
+			return err
+		}
+		found, err := list(ctx, s, readKind, "SELECT "+kindColumns+" FROM step_kinds WHERE org_id = ? AND name = ?", org, name)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return rondo.NotFound("step kind")
+		}
+		_, err = s.exec(ctx, "UPDATE step_kinds SET status = 'archived' WHERE org_id = ? AND name = ?", org, name)
+		return err
+	})
+}
+
 // PutStepKind implements store.Catalogue.
 func (c *Cold) PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.StepKind, error) {
+	kind.CreatedAt = Stored(kind.CreatedAt)
 	err := c.write(ctx, "put step kind", func(s session) error {
 		if err := c.lockDefinitions(ctx, s); err != nil {
 			return err
@@ -91,7 +133,8 @@ func (c *Cold) PutStepKind(ctx context.Context, kind rondo.StepKind) (rondo.Step
 		if err != nil {
 			return err
 		}
-		return s.insert(ctx, "step_kinds", kindColumns, kind.OrgID, kind.Name, int64(kind.Version), document(kind.Contract), kind.Status)
+		return s.insert(ctx, "step_kinds", kindColumns, kind.OrgID, kind.Name, int64(kind.Version), document(kind.Contract), kind.Status,
+			kind.CreatedBy, Micros(kind.CreatedAt))
 	})
 	if err != nil {
 		return rondo.StepKind{}, err

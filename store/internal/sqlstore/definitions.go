@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -10,7 +11,7 @@ import (
 )
 
 const definitionColumns = "id, org_id, product_id, kind, name, version, line, is_template, status, default_mode, body, " +
-	"workflow_timeout, snapshot_hash, revision, created_by, created_at, updated_at, published_at"
+	"workflow_timeout, snapshot_hash, revision, created_by, created_at, updated_at, published_at, semver"
 
 // line is what a definition's version counts in, within its org and kind: the
 // product of a case definition, the name of everything else.
@@ -25,7 +26,7 @@ func definitionRow(d *rondo.Definition) []any {
 	return []any{
 		ID(d.ID), d.OrgID, d.ProductID, string(d.Kind), d.Name, int64(d.Version), line(d), flag(d.IsTemplate),
 		string(d.Status), string(d.DefaultMode), document(d.Body), d.WorkflowTimeout.Microseconds(), d.SnapshotHash,
-		d.Revision, d.CreatedBy, Micros(d.CreatedAt), Micros(d.UpdatedAt), Micros(d.PublishedAt),
+		d.Revision, d.CreatedBy, Micros(d.CreatedAt), Micros(d.UpdatedAt), Micros(d.PublishedAt), d.Semver,
 	}
 }
 
@@ -39,6 +40,7 @@ func readDefinition(values []any) (rondo.Definition, error) {
 	d.Body, d.WorkflowTimeout, d.SnapshotHash = r.bytes(), time.Duration(r.int())*time.Microsecond, r.text()
 	d.Revision, d.CreatedBy = r.int(), r.text()
 	d.CreatedAt, d.UpdatedAt, d.PublishedAt = r.time(), r.time(), r.time()
+	d.Semver = r.text()
 	return d, wrapRead("definition", r.err)
 }
 
@@ -80,6 +82,9 @@ func (c *Cold) CreateDefinition(ctx context.Context, d rondo.Definition, rev ron
 		var err error
 		if d.Version, err = nextVersion(ctx, s, &d); err != nil {
 			return err
+		}
+		if taken, err := clashing(ctx, s, &d); err != nil || len(taken) > 0 {
+			return cmp.Or(err, store.SecondActive(c.dialect.Name+": create definition", &d))
 		}
 		if err := s.insert(ctx, "definitions", definitionColumns, definitionRow(&d)...); err != nil {
 			return err
@@ -131,10 +136,8 @@ func (c *Cold) change(ctx context.Context, s session, before rondo.Definition, c
 			return rondo.Definition{}, err
 		}
 	}
-	if after.Status == rondo.DefinitionActive && after.Kind == rondo.KindCase && after.OrgID != "" {
-		if err := archivePrevious(ctx, s, &after, made.Revision); err != nil {
-			return rondo.Definition{}, err
-		}
+	if err := c.makeRoom(ctx, s, &after, made.Revision); err != nil {
+		return rondo.Definition{}, err
 	}
 	if made.Snapshot != nil {
 		if _, err := s.exec(ctx, "INSERT INTO snapshots (hash, body) VALUES (?, ?) "+c.dialect.ignore("hash"), after.SnapshotHash, made.Snapshot); err != nil {
@@ -161,17 +164,36 @@ func (c *Cold) checkChange(before, after *rondo.Definition, snapshot []byte) err
 	return nil
 }
 
-// archivePrevious makes room for published, which becomes the active one.
-func archivePrevious(ctx context.Context, s session, published *rondo.Definition, rev rondo.DefinitionRevision) error {
-	found, err := list(ctx, s, readDefinition,
-		"SELECT "+definitionColumns+" FROM definitions WHERE org_id = ? AND kind = ? AND product_id = ? AND status = ?",
-		published.OrgID, string(published.Kind), published.ProductID, string(rondo.DefinitionActive))
+// clashing finds the definitions in the place that d takes when it is active: one
+// per product for cases, one per name for conversations, one per name and semver
+// for runs. Templates take none.
+func clashing(ctx context.Context, s session, d *rondo.Definition) ([]rondo.Definition, error) {
+	if d.Status != rondo.DefinitionActive || d.OrgID == "" {
+		return nil, nil
+	}
+	where := &conditions{}
+	where.add("org_id = ? AND kind = ? AND status = ? AND id <> ?", d.OrgID, string(d.Kind), string(d.Status), ID(d.ID))
+	switch d.Kind {
+	case rondo.KindCase:
+		where.add("product_id = ?", d.ProductID)
+	case rondo.KindRun:
+		where.add("name = ? AND semver = ?", d.Name, d.Semver)
+	default:
+		where.add("name = ?", d.Name)
+	}
+	return list(ctx, s, readDefinition, "SELECT "+definitionColumns+" FROM definitions"+where.where(), where.args...)
+}
+
+// makeRoom archives what published replaces as the active one. Nothing replaces
+// the same version of a run.
+func (c *Cold) makeRoom(ctx context.Context, s session, published *rondo.Definition, rev rondo.DefinitionRevision) error {
+	found, err := clashing(ctx, s, published)
 	if err != nil {
 		return err
 	}
 	for _, previous := range found {
-		if previous.ID == published.ID {
-			continue
+		if published.Kind == rondo.KindRun {
+			return store.SecondActive(c.dialect.Name+": change definition", published)
 		}
 		archived, record := store.ArchiveReplaced(previous, *published, rev)
 		if err := putDefinition(ctx, s, &archived); err != nil {
@@ -189,7 +211,7 @@ func putDefinition(ctx context.Context, s session, d *rondo.Definition) error {
 	args := append(append([]any{}, row[2:]...), row[0]) // all but id and org_id, then id
 	_, err := s.exec(ctx, "UPDATE definitions SET product_id = ?, kind = ?, name = ?, version = ?, line = ?, is_template = ?, "+
 		"status = ?, default_mode = ?, body = ?, workflow_timeout = ?, snapshot_hash = ?, revision = ?, created_by = ?, "+
-		"created_at = ?, updated_at = ?, published_at = ? WHERE id = ?", args...)
+		"created_at = ?, updated_at = ?, published_at = ?, semver = ? WHERE id = ?", args...)
 	return err
 }
 

@@ -162,12 +162,3 @@ func (c *Cold) Interventions(ctx context.Context, org string, instance rondo.ID)
 		"SELECT "+c.tables.Interventions.Names("")+" FROM interventions WHERE instance_id = ? AND org_id = ? ORDER BY id", ID(instance), org)
 	return found, c.wrap("list interventions", err)
 }
-
-// DeadLetters implements store.Ledger.
-func (c *Cold) DeadLetters(ctx context.Context, org string, page store.Page) ([]rondo.DeadLetter, error) {
-	where := &conditions{}
-	where.is("org_id", org)
-	tail := where.newest(page)
-	found, err := list(ctx, c.reader(), readDeadLetter, "SELECT "+c.tables.DeadLetters.Names("")+" FROM dead_letters"+tail, where.args...)
-	return found, c.wrap("list dead letters", err)
-}

@@ -90,6 +90,7 @@ func NewPlan(t *Tables, loaded *store.Loaded, w *store.Write) (*Plan, error) {
 	p.insert(&t.Steps, rowsOf(w.Steps, stepRow))
 	p.insert(&t.Interventions, rowsOf(w.Interventions, interventionRow))
 	p.insert(&t.DeadLetters, rowsOf(w.DeadLetters, deadLetterRow))
+	p.insert(&t.JobResults, jobResultRows(w.JobResults))
 	p.insert(&t.Parked, parkedRows(w.Events))
 	p.rejudged(w.Rejudged)
 	p.duplicates(w.Duplicates)

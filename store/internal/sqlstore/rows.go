@@ -147,18 +147,6 @@ func readIntervention(values []any) (rondo.Intervention, error) {
 	return i, wrapRead("intervention", r.err)
 }
 
-func deadLetterRow(d *rondo.DeadLetter) []any {
-	return []any{ID(d.ID), d.OrgID, d.Stream, d.EntryID, document(d.Body), d.Reason, Micros(d.ReceivedAt)}
-}
-
-func readDeadLetter(values []any) (rondo.DeadLetter, error) {
-	r := reader{values: values}
-	d := rondo.DeadLetter{
-		ID: r.id(), OrgID: r.text(), Stream: r.text(), EntryID: r.text(), Body: r.bytes(), Reason: r.text(), ReceivedAt: r.time(),
-	}
-	return d, wrapRead("dead letter", r.err)
-}
-
 func wrapRead(noun string, err error) error {
 	if err == nil {
 		return nil

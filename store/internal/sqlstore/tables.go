@@ -44,7 +44,7 @@ func (t *Table) Names(prefix string) string {
 // Tables are the tables of the write path. The order of columns here is the
 // order of values in rows and in what the Read functions take.
 type Tables struct {
-	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters Table
+	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters, JobResults Table
 }
 
 // MutableFrom is the first column of instances that a later commit may change;
@@ -160,6 +160,18 @@ func NewTables() *Tables {
 			{"body", Bytes},
 			{"reason", Text},
 			{"received_at", Int},
+			{"status", Text},
+			{"settled_by", Text},
+			{"note", Text},
+			{"settled_at", Int},
+		}},
+		JobResults: Table{"job_results", []Column{
+			{"job_id", UUID},
+			{"instance_id", UUID},
+			{"org_id", Text},
+			{"outcome", Text},
+			{"detail", Text},
+			{"done_at", Int},
 		}},
 	}
 }

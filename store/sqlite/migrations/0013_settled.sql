@@ -1,0 +1,7 @@
+ALTER TABLE dead_letters ADD COLUMN status TEXT NOT NULL DEFAULT 'open';
+
+ALTER TABLE dead_letters ADD COLUMN settled_by TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE dead_letters ADD COLUMN note TEXT NOT NULL DEFAULT '';
+
+ALTER TABLE dead_letters ADD COLUMN settled_at INTEGER;
