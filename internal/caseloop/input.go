@@ -27,7 +27,9 @@ type Input struct {
 	Event   *Event
 	Command *Command
 	Timer   bool
-	Resend  bool // with Timer: the bus lost entries, open requests go out again
+	Resend  bool       // with Timer: the bus lost entries, open requests go out again
+	Heal    bool       // with Timer: arm what live tokens need and have lost
+	Job     *JobTicket // with Command: the job that it is part of; nil = none
 
 	// Done is called once, after the commit that applied the input or after it
 	// was given up. It must not block. Nil when nobody waits.
@@ -40,12 +42,25 @@ type Event struct {
 	Raw      json.RawMessage // as it arrived
 	Relay    bool            // not from the bus: pass it on to its stream
 	Copy     bool            // came on the bus as our own relayed copy: not a repeat when it is known
+	// Replay judges the ledger row of the event again, in place: Envelope and Raw
+	// are what is stored. Only an unmatched row can be replayed.
+	Replay bool
 }
 
 // Command is an intervention on one instance.
 type Command struct {
 	InstanceID rondo.ID
+	ProductID  string // of the case; supersede starts what is active for it
 	Command    flow.Command
+}
+
+// JobTicket makes a command part of a bulk job. What became of the command, done
+// or refused, is the job's result for its instance and is written in the same
+// commit. When the job has a result for the instance already, nothing is done
+// and the input is answered with CodeConflict.
+type JobTicket struct {
+	JobID rondo.ID
+	OrgID string
 }
 
 // Result is what became of an input.
