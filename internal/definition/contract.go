@@ -40,16 +40,17 @@ const (
 // immutable.
 type Contract struct {
 	Behaviour       Behaviour
-	ParamsSchema    *Schema             // nil = no params
-	Requested       string              // event type to publish; "" = none
-	Completed       string              // event type that answers it; "" = none
-	Failed          string              // event type that says it failed; "" = none
-	Request         map[string]Selector // payload member → where it comes from; behaviour request only
-	OutputSchema    *Schema             // nil = any object
-	Outcomes        []OutcomeRule       // behaviour request: first match wins; none = contract_violation
-	Mandatory       []string            // outcomes that transitions must name, in order
-	Optional        []string            // outcomes that transitions may name, in order
-	FailureHaltCode string              // behaviour request: never empty
+	ParamsSchema    *Schema                    // what a step may give; nil = no params
+	Defaults        map[string]json.RawMessage // params of a step that does not give them
+	Requested       string                     // event type to publish; "" = none
+	Completed       string                     // event type that answers it; "" = none
+	Failed          string                     // event type that says it failed; "" = none
+	Request         map[string]Selector        // payload member → where it comes from; behaviour request only
+	OutputSchema    *Schema                    // nil = any object
+	Outcomes        []OutcomeRule              // behaviour request: first match wins; none = contract_violation
+	Mandatory       []string                   // outcomes that transitions must name, in order
+	Optional        []string                   // outcomes that transitions may name, in order
+	FailureHaltCode string                     // behaviour request: never empty
 	ClientModule    string
 	ClientEndpoint  string
 

@@ -26,15 +26,16 @@ const (
 
 // contractJSON is the written form of a contract.
 type contractJSON struct {
-	Description     string              `json:"description"`
-	Behaviour       Behaviour           `json:"behaviour"`
-	ParamsSchema    json.RawMessage     `json:"params_schema"`
-	Events          eventsJSON          `json:"events"`
-	Request         map[string]Selector `json:"request"`
-	OutputSchema    json.RawMessage     `json:"output_schema"`
-	Outcomes        []outcomeJSON       `json:"outcomes"`
-	FailureHaltCode string              `json:"failure_halt_code"`
-	Client          clientJSON          `json:"client"`
+	Description     string                     `json:"description"`
+	Behaviour       Behaviour                  `json:"behaviour"`
+	ParamsSchema    json.RawMessage            `json:"params_schema"`
+	Defaults        map[string]json.RawMessage `json:"defaults"`
+	Events          eventsJSON                 `json:"events"`
+	Request         map[string]Selector        `json:"request"`
+	OutputSchema    json.RawMessage            `json:"output_schema"`
+	Outcomes        []outcomeJSON              `json:"outcomes"`
+	FailureHaltCode string                     `json:"failure_halt_code"`
+	Client          clientJSON                 `json:"client"`
 }
 
 type eventsJSON struct {
@@ -91,6 +92,7 @@ func readContract(raw []byte, custom bool, p *problems) *Contract {
 	c := &Contract{
 		Behaviour: written.Behaviour,
 		Requested: written.Events.Requested, Completed: written.Events.Completed, Failed: written.Events.Failed,
+		Defaults:       written.Defaults,
 		Request:        written.Request,
 		ClientModule:   written.Client.Module,
 		ClientEndpoint: written.Client.Endpoint,
@@ -100,6 +102,7 @@ func readContract(raw []byte, custom bool, p *problems) *Contract {
 	c.OutputSchema = readSchema(written.OutputSchema, "/output_schema", p)
 	readBehaviour(c, &written, p)
 	readEvents(c, custom, p)
+	checkDefaults(c, p)
 	for member, selector := range written.Request {
 		checkSelector(selector, pointer("request", member), c.ParamsSchema, 0, p)
 	}
@@ -149,9 +152,18 @@ func readBehaviour(c *Contract, written *contractJSON, p *problems) {
 	case BehaviourEmit, BehaviourFinal:
 		c.Mandatory = []string{OnComplete}
 	case BehaviourHalt:
+	case BehaviourDelay:
+		c.Mandatory = []string{OnComplete}
+	case BehaviourWait:
+		c.Mandatory, c.Optional = []string{OnEvent}, []string{OnTimeout}
+	case BehaviourManual: // each step names its outcomes
+		c.Optional = []string{OnTimeout}
+	case BehaviourParallel:
+		c.Mandatory, c.Optional = []string{OnComplete}, []string{OnTimeout}
 	default:
-		p.add("behaviour_unknown", "/behaviour", "%s is not a behaviour; use request, condition, emit, final or halt%s",
-			quote(string(c.Behaviour)), suggestion(string(c.Behaviour), []string{"request", "condition", "emit", "final", "halt"}))
+		known := []string{"request", "condition", "emit", "final", "halt", "delay", "wait_for_event", "manual", "parallel"}
+		p.add("behaviour_unknown", "/behaviour", "%s is not a behaviour; use %s%s",
+			quote(string(c.Behaviour)), list(known, "or"), suggestion(string(c.Behaviour), known))
 		return
 	}
 	if len(written.Outcomes) > 0 {
@@ -162,6 +174,29 @@ func readBehaviour(c *Contract, written *contractJSON, p *problems) {
 	}
 	if written.FailureHaltCode != "" {
 		p.add("not_for_behaviour", "/failure_halt_code", "only a request kind can fail; remove failure_halt_code")
+	}
+}
+
+// checkDefaults judges the defaults as far as they can be judged without a
+// step: what a step may give must be as params_schema says, and what the
+// behaviour uses must be as it needs it.
+func checkDefaults(c *Contract, p *problems) {
+	for name, value := range c.Defaults {
+		for _, schema := range []*Schema{c.ParamsSchema, behaviourParams(c.Behaviour)} {
+			if schema == nil || !slices.Contains(schema.props, name) {
+				continue
+			}
+			alone, err := json.Marshal(map[string]json.RawMessage{name: value})
+			if err != nil {
+				p.add("default_invalid", pointer("defaults", name), "is not a JSON value")
+				continue
+			}
+			for _, problem := range schema.check(alone, "/defaults") {
+				if strings.HasPrefix(problem.Pointer, pointer("defaults", name)) {
+					p.add("default_invalid", problem.Pointer, "this %s", problem.Message)
+				}
+			}
+		}
 	}
 }
 

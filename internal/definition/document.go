@@ -29,6 +29,13 @@ type document struct {
 	start       string
 	steps       map[string]*writtenStep
 	search      []string
+	sla         *writtenSLA
+}
+
+// writtenSLA is a service level as written, in seconds; nil = absent.
+type writtenSLA struct {
+	at           string
+	warn, breach *float64
 }
 
 // writtenStep is one step as written. Pointers are nil when the member is
@@ -36,8 +43,9 @@ type document struct {
 type writtenStep struct {
 	id             string
 	kind           string
-	params         map[string]json.RawMessage
-	paramsJSON     json.RawMessage // an object; nil when absent or of the wrong type
+	given          map[string]json.RawMessage // params as written
+	params         map[string]json.RawMessage // given, and after resolve what the kind sets by default
+	paramsJSON     json.RawMessage            // an object; nil when absent or of the wrong type
 	expr           *string
 	outcomes       []string          // every outcome the transitions name
 	transitions    map[string]string // without those whose target is no text
@@ -49,6 +57,11 @@ type writtenStep struct {
 	retryCap       *float64 // seconds
 	retryJitter    bool
 	retryOnTimeout bool
+	sla            *writtenSLA
+
+	contract     *Contract // set by resolve; nil = its kind is not known
+	branches     []Branch  // set by resolve, by name
+	fork, branch string    // set by resolve: the innermost branch it is in
 }
 
 func (s *writtenStep) at(tokens ...string) string {
@@ -68,7 +81,8 @@ func readDocument(body []byte, p *problems) *document {
 	if !ok {
 		return nil
 	}
-	r.known(top, "", "a definition", "name", "description", "default_mode", "workflow_timeout_seconds", "start_step", "steps", "search")
+	r.known(top, "", "a definition", "name", "description", "default_mode", "workflow_timeout_seconds", "start_step", "steps", "search",
+		"sla", "tests", "require_tests")
 	d := &document{defaultMode: rondo.ModeActive, timeout: DefaultWorkflowTimeout, steps: map[string]*writtenStep{}}
 	d.readHead(&r, top)
 	steps, _ := r.member(top, "", "steps").object()
@@ -110,6 +124,11 @@ func (d *document) readHead(r *reader, top map[string]json.RawMessage) {
 	}
 	d.start, _ = r.member(top, "", "start_step").text()
 	d.search = r.member(top, "", "search").texts()
+	d.sla = readSLA(r.member(top, "", "sla"))
+	if tests, _ := r.member(top, "", "tests").array(); len(tests) > maxTests {
+		r.add("too_many_tests", "/tests", tooManyTests, maxTests, len(tests))
+	}
+	r.member(top, "", "require_tests").boolean()
 }
 
 func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
@@ -120,13 +139,14 @@ func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
 		return s
 	}
 	r.known(members, s.at(), "a step", "kind", "description", "params", "expr", "timeout_seconds", "max_retries", "retry_backoff",
-		"retry_base_seconds", "retry_cap_seconds", "retry_jitter", "retry_on_timeout", "transitions")
+		"retry_base_seconds", "retry_cap_seconds", "retry_jitter", "retry_on_timeout", "transitions", "sla")
 	member := func(name string) value { return r.member(members, s.at(), name) }
 	s.kind, _ = member("kind").text()
 	member("description").text()
-	if s.params, ok = member("params").object(); ok {
+	if s.given, ok = member("params").object(); ok {
 		s.paramsJSON = members["params"]
 	}
+	s.params = s.given
 	s.expr = member("expr").textPointer()
 	s.timeout = member("timeout_seconds").numberPointer()
 	s.maxRetries = member("max_retries").numberPointer()
@@ -135,6 +155,7 @@ func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
 	s.retryCap = member("retry_cap_seconds").numberPointer()
 	s.retryJitter = member("retry_jitter").boolean()
 	s.retryOnTimeout = member("retry_on_timeout").boolean()
+	s.sla = readSLA(member("sla"))
 	targets, _ := member("transitions").object()
 	s.waysLost = r.lost(s.at("transitions"))
 	s.outcomes = sortedKeys(targets)
@@ -147,6 +168,35 @@ func readStep(r *reader, id string, raw json.RawMessage) *writtenStep {
 		}
 	}
 	return s
+}
+
+func readSLA(v value) *writtenSLA {
+	members, ok := v.object()
+	if !ok {
+		return nil
+	}
+	v.r.known(members, v.at, "an sla", "warn_after_seconds", "breach_after_seconds")
+	return &writtenSLA{
+		at:     v.at,
+		warn:   v.r.member(members, v.at, "warn_after_seconds").numberPointer(),
+		breach: v.r.member(members, v.at, "breach_after_seconds").numberPointer(),
+	}
+}
+
+// compile gives the service level that was written; nil asks for none.
+func (w *writtenSLA) compile() (sla SLA) {
+	if w == nil {
+		return sla
+	}
+	for _, written := range []struct {
+		seconds *float64
+		target  *time.Duration
+	}{{w.warn, &sla.WarnAfter}, {w.breach, &sla.BreachAfter}} {
+		if written.seconds != nil {
+			*written.target = duration(min(max(*written.seconds, 0), maxWorkflowTimeout.Seconds()))
+		}
+	}
+	return sla
 }
 
 // duration turns written seconds into time, at microsecond grain.

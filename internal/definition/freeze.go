@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	strictjson "github.com/go-json-experiment/json"
@@ -21,8 +22,9 @@ type frozen struct {
 }
 
 // Freeze copies a definition and the contracts of the kinds it uses into one
-// canonical document. The hash (hex SHA-256) names its content: equal content
-// has an equal hash. It does not judge the definition; Validate does.
+// canonical document. The tests of the definition are left out: they drive
+// nothing. The hash (hex SHA-256) names its content: equal content has an equal
+// hash. It does not judge the definition; Validate does.
 func Freeze(body json.RawMessage, env Environment) (document []byte, hash string, err error) {
 	var p problems
 	d := readDocument(body, &p)
@@ -31,7 +33,11 @@ func Freeze(body json.RawMessage, env Environment) (document []byte, hash string
 		return nil, "", &rondo.Error{Code: rondo.CodeInvalidDef, Op: "freeze definition", Message: "the definition is not well-formed", Fields: p.errors}
 	}
 	kinds := kindsOf(env)
-	doc := frozen{Definition: body, Kinds: map[string]json.RawMessage{}}
+	driving, err := withoutTests(body)
+	if err != nil {
+		return nil, "", fmt.Errorf("freeze definition: %w", err)
+	}
+	doc := frozen{Definition: driving, Kinds: map[string]json.RawMessage{}}
 	for id, step := range d.steps {
 		contract := kinds[step.kind]
 		if contract == nil {
@@ -83,19 +89,21 @@ func compile(document []byte) (*Snapshot, error) {
 			return nil, fmt.Errorf("kind %s: %w", quote(name), err)
 		}
 	}
+	d.resolve(contracts)
 	s := &Snapshot{
 		Hash: hash, Name: d.name, DefaultMode: d.defaultMode, WorkflowTimeout: d.timeout, Start: d.start, Search: d.search,
-		Steps: make(map[string]*Step, len(d.steps)),
+		SLA: d.sla.compile(), Steps: make(map[string]*Step, len(d.steps)),
 	}
 	for id, written := range d.steps {
-		if s.Steps[id], err = compileStep(written, contracts[written.kind]); err != nil {
+		if s.Steps[id], err = compileStep(written); err != nil {
 			return nil, fmt.Errorf("step %s: %w", quote(id), err)
 		}
 	}
 	return s, s.index(d)
 }
 
-func compileStep(w *writtenStep, contract *Contract) (*Step, error) {
+func compileStep(w *writtenStep) (*Step, error) {
+	contract := w.contract
 	if contract == nil {
 		return nil, fmt.Errorf("the contract of kind %s is missing", quote(w.kind))
 	}
@@ -103,6 +111,7 @@ func compileStep(w *writtenStep, contract *Contract) (*Step, error) {
 		ID: w.id, Kind: w.kind, Contract: contract, Params: w.params, Transitions: w.transitions,
 		Backoff: BackoffExponential, RetryBase: DefaultRetryBase, RetryCap: DefaultRetryCap,
 		RetryJitter: w.retryJitter, RetryOnTimeout: w.retryOnTimeout,
+		SLA: w.sla.compile(), Fork: w.fork, Branch: w.branch,
 	}
 	if w.maxRetries != nil {
 		s.MaxRetries = int(min(max(*w.maxRetries, 0), maxRetries))
@@ -127,6 +136,11 @@ func compileStep(w *writtenStep, contract *Contract) (*Step, error) {
 		}
 		s.Expr = expr
 	}
+	var p problems
+	if w.behave(s, &p); len(p.errors) > 0 {
+		p.sort()
+		return nil, errors.New(p.errors[0].Message)
+	}
 	return s, nil
 }
 
@@ -147,12 +161,8 @@ func (s *Snapshot) index(d *document) error {
 	if s.Steps[s.Start] == nil {
 		return fmt.Errorf("start_step %s does not exist", quote(s.Start))
 	}
-	for id, step := range s.Steps {
-		for outcome, target := range step.Transitions {
-			if s.Steps[target] == nil && target != Terminal {
-				return fmt.Errorf("step %s: %s leads to %s, which does not exist", quote(id), quote(outcome), quote(target))
-			}
-		}
+	if err := s.checkTargets(); err != nil {
+		return err
 	}
 	g := d.graph()
 	order, cycles := g.order()
@@ -161,7 +171,7 @@ func (s *Snapshot) index(d *document) error {
 	}
 	s.Order = order
 	s.reachable = make(map[string]map[string]bool, len(order))
-	s.byEvent = map[string][]*Step{}
+	s.byEvent, s.waiting = map[string][]*Step{}, map[string][]*Step{}
 	for _, id := range order {
 		s.reachable[id] = g.reachableFrom(id)
 		contract := s.Steps[id].Contract
@@ -170,15 +180,41 @@ func (s *Snapshot) index(d *document) error {
 				s.byEvent[eventType] = append(s.byEvent[eventType], s.Steps[id])
 			}
 		}
+		if awaited := s.Steps[id].WaitFor; awaited != "" {
+			s.waiting[awaited] = append(s.waiting[awaited], s.Steps[id])
+		}
 	}
-	s.inbound = sortedKeys(s.byEvent)
+	s.inbound = slices.Compact(slices.Sorted(slices.Values(append(sortedKeys(s.byEvent), sortedKeys(s.waiting)...))))
 	return nil
 }
 
-func (d *document) graph() *graph {
-	transitions := make(map[string]map[string]string, len(d.steps))
-	for id, step := range d.steps {
-		transitions[id] = step.transitions
+// checkTargets holds that every way leads to a step or an end, and that a
+// branch is left by JOIN alone.
+func (s *Snapshot) checkTargets() error {
+	for id, step := range s.Steps {
+		here := place{step.Fork, step.Branch}
+		lead := func(outcome, target string, to place) error {
+			next := s.Steps[target]
+			switch {
+			case target == Join && here.fork != "" && to == here, target == Terminal && here.fork == "" && to == here:
+				return nil
+			case next == nil:
+				return fmt.Errorf("step %s: %s leads to %s, which does not exist there", quote(id), quote(outcome), quote(target))
+			case to != place{next.Fork, next.Branch}:
+				return fmt.Errorf("step %s: %s leads to %s, which is in another branch", quote(id), quote(outcome), quote(target))
+			}
+			return nil
+		}
+		for outcome, target := range step.Transitions {
+			if err := lead(outcome, target, here); err != nil {
+				return err
+			}
+		}
+		for _, b := range step.Branches {
+			if err := lead(b.Name, b.Start, place{id, b.Name}); err != nil {
+				return err
+			}
+		}
 	}
-	return newGraph(d.start, transitions)
+	return nil
 }

@@ -6,27 +6,47 @@ import (
 	"slices"
 )
 
-// edge is one transition between two steps; reserved targets have none.
+// edge is one way from a step to another: a transition, the beginning of a
+// branch, or a transition to JOIN, which leads to where the branches meet.
 type edge struct {
 	from, outcome, to string
+	branch            bool // outcome is the name of a branch
 }
 
-// graph is the transitions of a definition.
+// at is where the edge is written.
+func (e edge) at() string {
+	if e.branch {
+		return pointer("steps", e.from, "params", "branches", e.outcome)
+	}
+	return pointer("steps", e.from, "transitions", e.outcome)
+}
+
+// graph is how the steps of a definition lead to each other.
 type graph struct {
 	start string
 	nodes []string // sorted
 	out   map[string][]edge
 }
 
-// newGraph keeps the transitions whose two ends exist. Edges of one step are in
-// reading order: the good way first.
-func newGraph(start string, transitions map[string]map[string]string) *graph {
-	g := &graph{start: start, nodes: sortedKeys(transitions), out: map[string][]edge{}}
+// graph keeps the ways whose two ends exist. Those of one step are in reading
+// order: its branches, then the good way, then the others. Call it after
+// resolve.
+func (d *document) graph() *graph {
+	g := &graph{start: d.start, nodes: sortedKeys(d.steps), out: make(map[string][]edge, len(d.steps))}
 	for _, from := range g.nodes {
-		for _, outcome := range outcomeOrder(transitions[from]) {
-			to := transitions[from][outcome]
-			if _, exists := transitions[to]; exists {
-				g.out[from] = append(g.out[from], edge{from, outcome, to})
+		step := d.steps[from]
+		for _, b := range step.branches {
+			if d.steps[b.Start] != nil {
+				g.out[from] = append(g.out[from], edge{from: from, outcome: b.Name, to: b.Start, branch: true})
+			}
+		}
+		for _, outcome := range outcomeOrder(step.transitions) {
+			to := step.transitions[outcome]
+			if to == Join {
+				to = d.afterJoin(step.fork)
+			}
+			if d.steps[to] != nil {
+				g.out[from] = append(g.out[from], edge{from: from, outcome: outcome, to: to})
 			}
 		}
 	}
@@ -38,7 +58,7 @@ func newGraph(start string, transitions map[string]map[string]string) *graph {
 func outcomeOrder[V any](transitions map[string]V) []string {
 	rank := func(outcome string) int {
 		switch outcome {
-		case OnComplete, OnTrue, "on_pass", "on_event":
+		case OnComplete, OnTrue, "on_pass", OnEvent:
 			return 0
 		case OnFailure:
 			return 2

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"embed"
+	"encoding/json"
 	"maps"
 	"path"
 	"strings"
@@ -33,6 +34,37 @@ var builtinContracts = sync.OnceValue(func() map[string]*Contract {
 		}
 	}
 	return contracts
+})
+
+// behaviourParams is the schema of the params that a behaviour itself reads; nil
+// when it reads none, or nothing that it cannot do without. It is that of the
+// built-in kind which is nothing but the behaviour.
+func behaviourParams(b Behaviour) *Schema {
+	switch b {
+	case BehaviourDelay, BehaviourWait, BehaviourManual, BehaviourParallel, BehaviourHalt:
+		return plainKindParams()[b]
+	}
+	return nil
+}
+
+// plainKindParams compiles, by behaviour, the params of the built-in kinds that
+// have its name. They are read apart from the catalogue because reading a
+// contract asks for them.
+var plainKindParams = sync.OnceValue(func() map[Behaviour]*Schema {
+	schemas := map[Behaviour]*Schema{}
+	for name, raw := range embedded(kindFiles, "kinds") {
+		var written struct {
+			Behaviour    Behaviour       `json:"behaviour"`
+			ParamsSchema json.RawMessage `json:"params_schema"`
+		}
+		if json.Unmarshal(raw, &written) != nil || string(written.Behaviour) != name {
+			continue
+		}
+		if schema, err := CompileSchema(written.ParamsSchema); err == nil {
+			schemas[written.Behaviour] = schema
+		}
+	}
+	return schemas
 })
 
 // kindsOf resolves kind names for an environment: the built-in catalogue, then

@@ -58,6 +58,7 @@ func drawable(body json.RawMessage) (*document, error) {
 		p.sort()
 		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: "draw definition", Message: "the definition is not well-formed", Fields: p.errors}
 	}
+	d.resolve(builtinContracts())
 	return d, nil
 }
 

@@ -117,6 +117,12 @@ func (v value) object() (map[string]json.RawMessage, bool) {
 	return members, ok
 }
 
+func (v value) array() ([]json.RawMessage, bool) {
+	var items []json.RawMessage
+	ok := v.decode(&items, "an array")
+	return items, ok
+}
+
 func (v value) text() (string, bool) {
 	var s string
 	ok := v.decode(&s, "a string")

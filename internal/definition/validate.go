@@ -59,8 +59,11 @@ func Validate(body json.RawMessage, env Environment) Report {
 		}
 	}
 	if v.doc = readDocument(body, &v.problems); v.doc != nil {
+		v.doc.resolve(v.kinds)
+		v.checkHead()
 		v.checkSteps()
 		v.checkGraph()
+		v.checkBranches()
 		v.checkPaths()
 	}
 	v.sort()
@@ -75,7 +78,7 @@ type validator struct {
 	codes map[string]rondo.ReasonCode // scope halt
 }
 
-func (v *validator) contract(step *writtenStep) *Contract { return v.kinds[step.kind] }
+func (v *validator) contract(step *writtenStep) *Contract { return step.contract }
 
 // checkSteps judges each step by itself.
 func (v *validator) checkSteps() {
@@ -87,9 +90,16 @@ func (v *validator) checkSteps() {
 			v.checkUnknownKind(step)
 			continue
 		}
-		v.checkParams(step, contract)
-		v.checkOutcomes(step, contract)
+		compiled := &Step{}
+		if v.checkParams(step, contract) {
+			step.behave(compiled, &v.problems)
+		}
+		v.checkOutcomes(step, contract, compiled)
 		switch contract.Behaviour {
+		case BehaviourDelay:
+			v.checkDelay(step, compiled)
+		case BehaviourParallel:
+			v.checkJoin(step, compiled)
 		case BehaviourCondition:
 			v.checkExpression(step)
 		case BehaviourHalt:
@@ -100,9 +110,7 @@ func (v *validator) checkSteps() {
 		if contract.Behaviour != BehaviourCondition && step.expr != nil {
 			v.add("expr_not_for_kind", step.at("expr"), "only a condition has an expr; remove it or make the kind condition")
 		}
-		if contract.Behaviour != BehaviourRequest {
-			v.warnUnused(step)
-		}
+		v.warnUnused(step, contract)
 	}
 }
 
@@ -165,54 +173,106 @@ func (v *validator) checkTimes(step *writtenStep) {
 	}
 }
 
-// warnUnused points out settings that mean nothing on a step that never waits.
-func (v *validator) warnUnused(step *writtenStep) {
+// warnUnused points out settings that mean nothing on a step of its behaviour.
+func (v *validator) warnUnused(step *writtenStep, contract *Contract) {
+	why := "is done at once"
+	switch contract.Behaviour {
+	case BehaviourRequest:
+		return
+	case BehaviourDelay, BehaviourWait, BehaviourManual, BehaviourParallel:
+		why = "is never retried"
+		if contract.Behaviour == BehaviourDelay && step.timeout != nil {
+			v.warn("no_effect", step.at("timeout_seconds"), "a delay ends by itself, so timeout_seconds has no effect; remove it")
+		}
+	default:
+		for name, given := range map[string]bool{"timeout_seconds": step.timeout != nil, "sla": step.sla != nil} {
+			if given {
+				v.warn("no_effect", step.at(name), "a step of kind %s is done at once, so %s has no effect; remove it", step.kind, name)
+			}
+		}
+	}
 	for name, given := range map[string]bool{
-		"timeout_seconds": step.timeout != nil, "max_retries": step.maxRetries != nil && *step.maxRetries != 0,
-		"retry_backoff": step.backoff != nil, "retry_base_seconds": step.retryBase != nil, "retry_cap_seconds": step.retryCap != nil,
+		"max_retries": step.maxRetries != nil && *step.maxRetries != 0, "retry_backoff": step.backoff != nil,
+		"retry_base_seconds": step.retryBase != nil, "retry_cap_seconds": step.retryCap != nil,
 		"retry_jitter": step.retryJitter, "retry_on_timeout": step.retryOnTimeout,
 	} {
 		if given {
-			v.warn("no_effect", step.at(name), "a step of kind %s is done at once, so %s has no effect; remove it", step.kind, name)
+			v.warn("no_effect", step.at(name), "a step of kind %s %s, so %s has no effect; remove it", step.kind, why, name)
 		}
 	}
 }
 
-// checkParams judges params against the schema of the kind.
-func (v *validator) checkParams(step *writtenStep, contract *Contract) {
+// checkParams judges params against the schema of the kind, and against what
+// the behaviour needs. It reports whether nothing is wrong.
+func (v *validator) checkParams(step *writtenStep, contract *Contract) bool {
 	if v.lost(step.at("params")) {
-		return
+		return false
 	}
-	raw := step.paramsJSON
-	if raw == nil {
-		raw = json.RawMessage("{}")
+	if contract.ParamsSchema == nil && len(step.given) > 0 {
+		v.add("params_invalid", step.at("params"), "a step of kind %s has no params; remove them", step.kind)
+		return false
 	}
-	if contract.ParamsSchema == nil {
-		if len(step.params) > 0 {
-			v.add("params_invalid", step.at("params"), "a step of kind %s has no params; remove them", step.kind)
-		}
-		return
-	}
-	for _, problem := range contract.ParamsSchema.check(raw, step.at("params")) {
+	found := contract.paramProblems(step.params, step.at("params"))
+	for _, problem := range found {
 		what := "this"
 		if problem.Pointer == step.at("params") {
 			what = "params"
 		}
 		v.add("params_invalid", problem.Pointer, "%s %s", what, problem.Message)
 	}
+	return len(found) == 0
+}
+
+// paramProblems returns what is wrong with the params of a step. A default that
+// the kind's schema does not know is fixed: it is only judged by what the
+// behaviour needs, as every param is that the behaviour uses.
+func (c *Contract) paramProblems(params map[string]json.RawMessage, at string) []rondo.FieldError {
+	var found []rondo.FieldError
+	judge := func(schema *Schema, counts func(name string) bool) {
+		if schema == nil {
+			return
+		}
+		judged := map[string]json.RawMessage{}
+		for name, value := range params {
+			if counts(name) {
+				judged[name] = value
+			}
+		}
+		raw, err := json.Marshal(judged)
+		if err != nil {
+			raw = json.RawMessage("null")
+		}
+		found = append(found, schema.check(raw, at)...)
+	}
+	judge(c.ParamsSchema, func(name string) bool {
+		_, fixed := c.Defaults[name]
+		return !fixed || slices.Contains(c.ParamsSchema.props, name)
+	})
+	if needs := behaviourParams(c.Behaviour); needs != nil {
+		judge(needs, func(name string) bool { return slices.Contains(needs.props, name) })
+	}
+	slices.SortFunc(found, compareFields)
+	return slices.Compact(found)
 }
 
 // checkOutcomes judges which outcomes the transitions name, and, for a final
 // step, where they lead.
-func (v *validator) checkOutcomes(step *writtenStep, contract *Contract) {
+func (v *validator) checkOutcomes(step *writtenStep, contract *Contract, compiled *Step) {
 	if contract.Behaviour == BehaviourHalt {
 		if len(step.outcomes) > 0 {
 			v.add("halt_has_transitions", step.at("transitions"), "a halt is the end of its way; remove the transitions")
 		}
 		return
 	}
-	allowed := slices.Concat(contract.Mandatory, contract.Optional)
-	for _, outcome := range contract.Mandatory {
+	mandatory := contract.Mandatory
+	if contract.Behaviour == BehaviourManual {
+		if compiled.Manual == nil || len(compiled.Manual.Outcomes) == 0 {
+			return // what the outcomes are could not be read, and that is reported
+		}
+		mandatory = compiled.Manual.Outcomes
+	}
+	allowed := slices.Concat(mandatory, contract.Optional)
+	for _, outcome := range mandatory {
 		if !slices.Contains(step.outcomes, outcome) && !v.lost(step.at("transitions")) {
 			v.add("outcome_missing", step.at("transitions"), "say where %s leads, e.g. \"%s\": \"<step id>\"", outcome, outcome)
 		}

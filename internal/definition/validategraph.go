@@ -59,11 +59,18 @@ func (v *validator) checkTargets() {
 		for outcome, target := range step.transitions {
 			at := step.at("transitions", outcome)
 			switch {
-			case target == Terminal || v.doc.steps[target] != nil:
-			case target == Join:
-				v.add("join_outside_branch", at, "JOIN ends a branch of a parallel step, and this step is in none; lead to a step or to TERMINAL")
+			case target == Terminal || target == Join || v.doc.steps[target] != nil: // whether it may end so, checkBranches says
 			default:
 				v.add("target_unknown", at, "there is no step %s%s", quote(target), advice(target))
+			}
+		}
+		for _, b := range step.branches {
+			switch at := step.at("params", "branches", b.Name); {
+			case v.doc.steps[b.Start] != nil:
+			case b.Start == Terminal || b.Start == Join:
+				v.add("branch_empty", at, "a branch begins with a step; name one, or remove the branch")
+			default:
+				v.add("target_unknown", at, "there is no step %s%s", quote(b.Start), suggestion(b.Start, sortedKeys(v.doc.steps)))
 			}
 		}
 	}
@@ -77,7 +84,7 @@ func (v *validator) checkCycles(g *graph) {
 		for _, e := range cycle {
 			way = append(way, e.to)
 		}
-		v.add("cycle", pointer("steps", last.from, "transitions", last.outcome), "this closes a circle (%s); a case may not come back to a step, use max_retries to repeat one", strings.Join(way, " → "))
+		v.add("cycle", last.at(), "this closes a circle (%s); a case may not come back to a step, use max_retries to repeat one", strings.Join(way, " → "))
 	}
 }
 

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,16 +35,14 @@ func (v *validator) checkSyntax(src, at string) {
 	}
 }
 
-// checkPaths judges what expressions, payload templates and search paths refer
-// to: a step that has run before. Where the ways to a step are not known (it
-// cannot be reached, there is a cycle, no start or a lost way), anything that
-// exists will do.
+// checkPaths judges what expressions and payload templates refer to: a step that
+// has run before. Where the ways to a step are not known (it cannot be reached,
+// there is a cycle, no start or a lost way), anything that exists will do.
 func (v *validator) checkPaths() {
-	g := v.doc.graph()
-	order, cycles := g.order()
+	order, cycles := v.doc.graph().order()
 	var before map[string]*knowledge
 	if len(cycles) == 0 && v.doc.steps[v.doc.start] != nil {
-		before = v.produced(g, order)
+		before = v.doc.produced(order)
 	}
 	for id := range before {
 		if v.doc.steps[id].waysLost {
@@ -54,86 +51,66 @@ func (v *validator) checkPaths() {
 		}
 	}
 	for _, id := range order {
-		step, contract := v.doc.steps[id], v.contract(v.doc.steps[id])
-		known := before[id]
-		if contract == nil {
+		if step := v.doc.steps[id]; step.contract != nil {
+			v.checkStepPaths(step, before[id])
+		}
+	}
+}
+
+func (v *validator) checkStepPaths(step *writtenStep, known *knowledge) {
+	switch step.contract.Behaviour {
+	case BehaviourCondition:
+		src, at := step.expression()
+		if expr, err := cond.Parse(src); err == nil {
+			for _, path := range expr.Paths() {
+				v.checkPath(path, at, known, v.add)
+			}
+		}
+	case BehaviourEmit:
+		at := step.at("params", "payload_template")
+		for _, path := range templatePaths(step.params["payload_template"]) {
+			v.checkPath(path, at, known, v.warn)
+		}
+	case BehaviourDelay:
+		var until string
+		if step.param("until", &until) && isPath(until) {
+			v.checkPath(strings.Split(until, "."), step.at("params", "until"), known, v.add)
+		}
+	case BehaviourWait:
+		var src string
+		if step.param("match", &src) {
+			v.checkMatch(src, step.at("params", "match"), known)
+		}
+	}
+}
+
+// checkMatch judges the paths of a match: event is the envelope, everything
+// else is the context.
+func (v *validator) checkMatch(src, at string, known *knowledge) {
+	expr, err := cond.Parse(src)
+	if err != nil {
+		return // behave has said so
+	}
+	aboutEvent := false
+	for _, path := range expr.Paths() {
+		if path[0] != "event" {
+			v.checkPath(path, at, known, v.add)
 			continue
 		}
-		switch contract.Behaviour {
-		case BehaviourCondition:
-			src, at := step.expression()
-			if expr, err := cond.Parse(src); err == nil {
-				for _, path := range expr.Paths() {
-					v.checkPath(path, at, known, v.add)
-				}
-			}
-		case BehaviourEmit:
-			at := step.at("params", "payload_template")
-			for _, path := range templatePaths(step.params["payload_template"]) {
-				v.checkPath(path, at, known, v.warn)
-			}
+		aboutEvent = true
+		if len(path) > 1 && !slices.Contains(envelopeMembers[:], path[1]) {
+			v.warn("path_unknown", at, "%s: an envelope is not known to have %s; what a module says is under event.payload", quote(strings.Join(path, ".")), quote(path[1]))
 		}
 	}
-	for i, written := range v.doc.search {
-		at := pointer("search", fmt.Sprint(i))
-		switch {
-		case v.lost(at):
-		case !isPath(written):
-			v.add("path_invalid", at, "%s is not a path; write names joined by dots, e.g. ai_review.confidence", quote(written))
-		case !v.lost("/steps"):
-			v.checkRoot(strings.Split(written, "."), at, v.add)
-		}
+	if !aboutEvent {
+		v.warn("match_ignores_event", at, "the match does not look at the event; compare something under event.payload, or remove it")
 	}
 }
 
-// knowledge is which steps have left an output when a step begins.
-type knowledge struct {
-	maybe  map[string]bool // on some way
-	always map[string]bool // on every way
-}
-
-// produced computes, for every step that can be reached, what is known before
-// it. A step leaves an output on all its outcomes but failure and timeout.
-func (v *validator) produced(g *graph, order []string) map[string]*knowledge {
-	before := map[string]*knowledge{v.doc.start: {maybe: map[string]bool{}, always: map[string]bool{}}}
-	for _, id := range order {
-		known := before[id]
-		if known == nil {
-			continue
-		}
-		for _, e := range g.out[id] {
-			produces := e.outcome != OnFailure && e.outcome != OnTimeout && v.producesOutput(id)
-			next := before[e.to]
-			if next == nil {
-				next = &knowledge{maybe: map[string]bool{}, always: map[string]bool{}}
-				before[e.to] = next
-				for s := range known.always {
-					next.always[s] = true
-				}
-				if produces {
-					next.always[id] = true
-				}
-			} else {
-				for s := range next.always {
-					if !known.always[s] && (s != id || !produces) {
-						delete(next.always, s)
-					}
-				}
-			}
-			for s := range known.maybe {
-				next.maybe[s] = true
-			}
-			if produces {
-				next.maybe[id] = true
-			}
-		}
-	}
-	return before
-}
-
-func (v *validator) producesOutput(id string) bool {
-	contract := v.contract(v.doc.steps[id])
-	return contract == nil || contract.Behaviour == BehaviourRequest || contract.Behaviour == BehaviourCondition
+// envelopeMembers are the members that every event may have.
+var envelopeMembers = [...]string{
+	"event_id", "event_type", "schema_version", "occurred_at", "correlation_id", "causation_id",
+	"case_id", "org_id", "product_id", "payload", "traceparent",
 }
 
 type addFunc func(code, at, format string, args ...any)
@@ -177,20 +154,19 @@ func (v *validator) checkRoot(path []string, at string, add addFunc) bool {
 		add("path_unknown", at, "%s: there is no step %s%s", shown, quote(path[0]), suggestion(path[0], known))
 		return false
 	}
-	if !v.producesOutput(step.id) {
+	if !step.producesOutput() {
 		add("path_never_produced", at, "%s is never there: a step of kind %s leaves no output", shown, step.kind)
 		return false
 	}
-	contract := v.contract(step)
-	if contract == nil || len(path) < 2 || contract.OutputSchema == nil || contract.OutputSchema.props == nil {
+	if len(path) < 2 {
 		return true
 	}
-	if props := contract.OutputSchema.props; !slices.Contains(props, path[1]) {
+	if members, closed := step.outputMembers(); members != nil && !slices.Contains(members, path[1]) {
 		report := v.warn
-		if contract.OutputSchema.closed {
+		if closed {
 			report = add
 		}
-		report("path_not_in_output", at, "%s: the output of a %s step is not known to have %s, only %s%s", shown, step.kind, quote(path[1]), list(props, "and"), suggestion(path[1], props))
+		report("path_not_in_output", at, "%s: the output of a %s step is not known to have %s, only %s%s", shown, step.kind, quote(path[1]), list(members, "and"), suggestion(path[1], members))
 	}
 	return true
 }
