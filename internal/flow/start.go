@@ -24,10 +24,9 @@ func (m *move) startCase(s State, in Event) judgement {
 	return judgement{outcome: rondo.OutcomeApplied, verdict: m.startVerdict()}
 }
 
-// begin makes the instance, says so, and runs its first step.
+// begin starts the instance that a case.created asks for.
 func (m *move) begin(start *Start, in Event, created *caseCreated) {
 	e := in.Envelope
-	m.snap = start.Snapshot
 	mode := rondo.ModeActive
 	switch {
 	case created.mode != "":
@@ -35,18 +34,8 @@ func (m *move) begin(start *Start, in Event, created *caseCreated) {
 	case start.Snapshot.DefaultMode != "":
 		mode = start.Snapshot.DefaultMode
 	}
-	m.inst = &rondo.Instance{
-		ID:           m.env.NewID(),
-		OrgID:        e.OrgID,
-		CaseID:       e.CaseID,
-		ProductID:    e.ProductID,
-		DefinitionID: start.DefinitionID,
-		SnapshotHash: start.Snapshot.Hash,
-		Mode:         mode,
-		Status:       rondo.StatusRunning,
-		StartedAt:    m.now,
-		DeadlineAt:   m.now.Add(start.Snapshot.WorkflowTimeout),
-		Version:      1,
+	m.create(start, &rondo.Instance{
+		OrgID: e.OrgID, CaseID: e.CaseID, ProductID: e.ProductID, Mode: mode,
 		Context: rondo.Context{
 			"case_id":    quoted(e.CaseID),
 			"org_id":     quoted(e.OrgID),
@@ -54,14 +43,32 @@ func (m *move) begin(start *Start, in Event, created *caseCreated) {
 			"patient_id": created.patientID,
 			"case":       newObject(64).raw("images", created.images).raw("metadata", created.metadata).done(),
 		},
-	}
-	m.owned = true
-	m.decided.Created = true
+	})
 	if in.Relay {
 		m.decided.Outbox[0].InstanceID = m.inst.ID
 	}
+	m.depart()
+}
+
+// create fills in a new instance: whose case it is, its mode and its context are
+// given.
+func (m *move) create(start *Start, inst *rondo.Instance) {
+	m.snap = start.Snapshot
+	inst.ID = m.env.NewID()
+	inst.DefinitionID, inst.SnapshotHash = start.DefinitionID, start.Snapshot.Hash
+	inst.Status = rondo.StatusRunning
+	inst.StartedAt = m.now
+	inst.DeadlineAt = m.now.Add(start.Snapshot.WorkflowTimeout)
+	inst.Version = 1
+	m.inst = inst
+	m.owned = true
+	m.decided.Created = true
+}
+
+// depart says that the instance has started, and runs its first step.
+func (m *move) depart() {
 	m.lifecycle(event.TypeWorkflowStarted, newObject(192).text("instance_id", m.inst.ID.String()).
-		text("definition_id", start.DefinitionID.String()).text("mode", string(mode)).done())
+		text("definition_id", m.inst.DefinitionID.String()).text("mode", string(m.inst.Mode)).done())
 	m.follow(token{}, m.snap.Start)
 }
 
