@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -11,7 +10,7 @@ import (
 
 // put replaces what a path holds.
 func (row *instanceRow) put(attribute rondo.Attribute) {
-	values := searchable(attribute.Values)
+	values := store.Searchable(attribute.Values)
 	if len(values) == 0 {
 		delete(row.attributes, attribute.Path)
 		return
@@ -22,71 +21,14 @@ func (row *instanceRow) put(attribute rondo.Attribute) {
 	row.attributes[attribute.Path] = values
 }
 
-// searchable is the values by text, each text once and as a number if it is one
-// in any place, without those that are too long.
-func searchable(values []rondo.AttributeValue) []rondo.AttributeValue {
-	kept := make([]rondo.AttributeValue, 0, len(values))
-	for _, v := range values {
-		if len(v.Text) > rondo.MaxAttributeBytes {
-			continue
-		}
-		if !v.IsNumber {
-			v.Number = 0
-		}
-		at, known := slices.BinarySearchFunc(kept, v.Text, func(have rondo.AttributeValue, text string) int { return cmp.Compare(have.Text, text) })
-		switch {
-		case !known:
-			kept = slices.Insert(kept, at, v)
-		case v.IsNumber:
-			kept[at] = v
-		}
-	}
-	return kept
-}
-
-// holds reports whether the values of an instance pass a filter.
-func (row *instanceRow) holds(filter store.InstanceFilter) bool {
-	if filter.Tag != "" && !row.any(store.AttributeTest{Path: rondo.TagPath, Op: "=", Value: rondo.AttributeValue{Text: filter.Tag}}) {
-		return false
-	}
-	for _, test := range filter.Where {
-		if !row.any(test) {
+// holds reports whether the values of an instance pass every test.
+func (row *instanceRow) holds(tests []store.AttributeTest) bool {
+	for _, test := range tests {
+		if !test.Holds(row.attributes[test.Path]) {
 			return false
 		}
 	}
 	return true
-}
-
-func (row *instanceRow) any(test store.AttributeTest) bool {
-	return slices.ContainsFunc(row.attributes[test.Path], func(v rondo.AttributeValue) bool { return passes(v, test) })
-}
-
-func passes(v rondo.AttributeValue, test store.AttributeTest) bool {
-	order := cmp.Compare(v.Text, test.Value.Text)
-	switch test.Op {
-	case "=":
-		return order == 0
-	case "!=":
-		return order != 0
-	}
-	if test.Value.IsNumber {
-		if !v.IsNumber {
-			return false
-		}
-		order = cmp.Compare(v.Number, test.Value.Number)
-	}
-	switch test.Op {
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	case ">=":
-		return order >= 0
-	default:
-		return false
-	}
 }
 
 // Attributes implements store.Ledger.

@@ -36,14 +36,15 @@ func (s *Store) Instances(ctx context.Context, filter store.InstanceFilter, page
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for _, test := range filter.Where {
-		if err := test.Check(); err != nil {
-			return nil, err
-		}
+	tests, err := filter.Tests()
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rows := newestFirst(s.byID, page, instanceID, func(row *instanceRow) bool { return matches(row, filter) })
+	rows := newestFirst(s.byID, page, instanceID, func(row *instanceRow) bool {
+		return matches(&row.instance, filter) && row.holds(tests)
+	})
 	found := make([]*rondo.Instance, len(rows))
 	for i, row := range rows {
 		instance := copyInstance(&row.instance)
@@ -52,8 +53,7 @@ func (s *Store) Instances(ctx context.Context, filter store.InstanceFilter, page
 	return found, nil
 }
 
-func matches(row *instanceRow, filter store.InstanceFilter) bool {
-	i := &row.instance
+func matches(i *rondo.Instance, filter store.InstanceFilter) bool {
 	return is(i.OrgID, filter.OrgID) &&
 		is(i.CaseID, filter.CaseID) &&
 		is(i.ProductID, filter.ProductID) &&
@@ -63,8 +63,7 @@ func matches(row *instanceRow, filter store.InstanceFilter) bool {
 		is(i.HaltReason, filter.ReasonCode) &&
 		(filter.StepID == "" || isLive(i, filter.StepID)) &&
 		(filter.StartedFrom.IsZero() || !i.StartedAt.Before(filter.StartedFrom)) &&
-		(filter.StartedTo.IsZero() || i.StartedAt.Before(filter.StartedTo)) &&
-		row.holds(filter)
+		(filter.StartedTo.IsZero() || i.StartedAt.Before(filter.StartedTo))
 }
 
 // is reports whether a value passes a filter that is off when zero.
