@@ -13,7 +13,8 @@
 //  3. What the data model forbids is refused by the database itself, not only by
 //     code: a second ledger row for (org, event id), a second row for
 //     (instance, step, attempt), a second non-cancelled instance of a case, a
-//     second active case definition for (org, product).
+//     second result for (job, instance), a second active definition for (org,
+//     product) of cases, (org, name) of conversations, (org, name, semver) of runs.
 //  4. Strings compare bytewise; times keep microseconds, in UTC; an empty string
 //     is a value and not NULL.
 //  5. Every read and write carries the org: an id of another org is not found.
@@ -116,8 +117,8 @@ type Write struct {
 	Duplicates    []rondo.EventKey    // rows whose duplicates count rises, once per mention
 	Outbox        []rondo.Outgoing    // Seq is assigned by the driver
 	Interventions []rondo.Intervention
-	DeadLetters   []rondo.DeadLetter
-	Attributes    []rondo.Attribute // each (instance, path) at most once; replaces what the path held
+	DeadLetters   []rondo.DeadLetter // Status "" is stored as open
+	Attributes    []rondo.Attribute  // each (instance, path) at most once; replaces what the path held
 	// JobResults are inserted: a second one for (job, instance) refuses the whole
 	// Write with CodeConflict, so a job acts on an instance once.
 	JobResults []rondo.JobResult
@@ -214,6 +215,23 @@ type Log interface {
 	// returns how many. It may leave old entries that came after many younger ones
 	// to a later call. What it removed before an error stays removed and counts.
 	LogTrim(ctx context.Context, before time.Time) (int64, error)
+	// LogLag counts, for every group and stream that it joined, the entries that it
+	// has not acked, by group and stream. It looks at the newest limit entries only,
+	// so that a group which nobody reads does not make counting slow: a count may be
+	// too low, never too high.
+	LogLag(ctx context.Context, limit int) ([]GroupLag, error)
+	// LogRetire makes a group leave all its streams, so that it holds back no
+	// trimming. Relayed entries of a stream that has no group then go too: whoever
+	// joins it next finds them in the ledger. A group whose lease ends after now is
+	// CodeWrongState; one that is on no stream is CodeNotFound.
+	LogRetire(ctx context.Context, group string, now time.Time) error
+}
+
+// GroupLag is how many entries of a stream a group has not acked.
+type GroupLag struct {
+	Group   string
+	Stream  string
+	Entries int64
 }
 
 // GroupState is how far a group has come on one stream: everything up to Cursor
@@ -254,6 +272,14 @@ type Ledger interface {
 	// SettleDeadLetter stores what a person made of an open dead letter; one that
 	// is settled already is CodeWrongState.
 	SettleDeadLetter(ctx context.Context, org string, id rondo.ID, s Settlement) (rondo.DeadLetter, error)
+	// Waiting counts, over every org, what waits for someone.
+	Waiting(ctx context.Context) (Waiting, error)
+}
+
+// Waiting is what waits for someone, for gauges.
+type Waiting struct {
+	Parked      int // events kept until their case can use them
+	DeadLetters int // that nobody replayed or discarded
 }
 
 // EventFilter narrows the ledger. OrgID is required, and so is CaseID or one of
@@ -323,9 +349,11 @@ type Definitions interface {
 	// stored definition.
 	CreateDefinition(ctx context.Context, d rondo.Definition, rev rondo.DefinitionRevision) (rondo.Definition, error)
 	// ChangeDefinition locks one definition, calls change with it, and stores what
-	// change returns with Revision raised. When the new status is active and the
-	// kind is case, the definition that was active for the same (org, product) is
-	// archived in the same transaction, with a revision of its own. Snapshot, if
+	// change returns with Revision raised. When the new status is active, the
+	// definition that was active in its place, for the same (org, product) of cases
+	// or (org, name) of conversations, is archived in the same transaction, with a
+	// revision of its own; any number of versions of a run are active, and a second
+	// one of the same (org, name, semver) is CodeConflict. Snapshot, if
 	// not nil, is stored under the definition's SnapshotHash, once. A change of
 	// product or name that moves the definition to another line gives it the next
 	// Version there. Templates have org "", and any number may be active. An error

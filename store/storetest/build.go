@@ -155,6 +155,7 @@ func (d *db) newDeadLetter(org string) rondo.DeadLetter {
 		Body:       []byte("not an envelope \x00\xff"),
 		Reason:     "the body is not JSON",
 		ReceivedAt: epoch,
+		Status:     rondo.DeadLetterOpen,
 	}
 }
 

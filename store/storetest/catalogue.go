@@ -14,7 +14,7 @@ func (d *db) newReason(org, scope, code, label string) rondo.ReasonCode {
 }
 
 func newKind(org, name, status string) rondo.StepKind {
-	return rondo.StepKind{OrgID: org, Name: name, Contract: json.RawMessage(`{"behaviour":"request"}`), Status: status}
+	return rondo.StepKind{OrgID: org, Name: name, Contract: json.RawMessage(`{"behaviour":"request"}`), Status: status, CreatedBy: "u-1", CreatedAt: epoch}
 }
 
 var catalogueTests = []test{

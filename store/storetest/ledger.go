@@ -82,7 +82,7 @@ var ledgerTests = []test{
 		d.commit(&store.Write{DeadLetters: []rondo.DeadLetter{oursToo, ours, theirs}})
 		d.commit(&store.Write{DeadLetters: []rondo.DeadLetter{nobodys}})
 		list := func(org string, page store.Page) []rondo.DeadLetter {
-			return must(d.DeadLetters(d.ctx(), org, page))(d.t)
+			return must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, page))(d.t)
 		}
 		same(d.t, "ours", list("acme", store.Page{Limit: 10}), []rondo.DeadLetter{oursToo, ours})
 		same(d.t, "all", list("", store.Page{}), []rondo.DeadLetter{oursToo, nobodys, theirs, ours})

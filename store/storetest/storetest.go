@@ -11,6 +11,7 @@
 package storetest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rondo-engine/rondo/store"
@@ -46,12 +47,16 @@ func Run(t *testing.T, h Harness) {
 		{"Timers", timerTests},
 		{"Outbox", outboxTests},
 		{"Log", logTests},
-		{"Groups", groupTests},
+		{"Groups", slices.Concat(groupTests, retireTests)},
 		{"Ledger", ledgerTests},
 		{"Tenants", tenantTests},
 		{"Values", valueTests},
 		{"Definitions", definitionTests},
+		{"Active", activeTests},
 		{"Catalogue", catalogueTests},
+		{"Kinds", kindTests},
+		{"DeadLetters", deadLetterTests},
+		{"Jobs", jobTests},
 		{"System", systemTests},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ var tenantTests = []test{
 			same(d.t, "interventions for a stranger", must(d.Interventions(d.ctx(), org, instance.ID))(d.t), []rondo.Intervention{})
 			if org != "" {
 				same(d.t, "instances for a stranger", must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: org}, store.Page{}))(d.t), []*rondo.Instance{})
-				same(d.t, "dead letters for a stranger", must(d.DeadLetters(d.ctx(), org, store.Page{}))(d.t), []rondo.DeadLetter{})
+				same(d.t, "dead letters for a stranger", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(d.t), []rondo.DeadLetter{})
 			}
 			state := d.state(rondo.CaseKey{OrgID: org, CaseID: "c-1"})
 			if state.Instance != nil || len(state.Parked) != 0 {

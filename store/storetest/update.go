@@ -113,7 +113,7 @@ func (d *db) wantWritten(write *store.Write, instance *rondo.Instance) {
 	same(t, "the events", must(d.Events(d.ctx(), org, instance.ID, store.Page{}))(t), write.Events)
 	sameBytes(t, "the envelope", must(d.Event(d.ctx(), org, write.Events[0].EventID))(t).Envelope, write.Events[0].Envelope)
 	same(t, "the interventions", must(d.Interventions(d.ctx(), org, instance.ID))(t), write.Interventions)
-	same(t, "the dead letters", must(d.DeadLetters(d.ctx(), org, store.Page{}))(t), write.DeadLetters)
+	same(t, "the dead letters", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(t), write.DeadLetters)
 	count, oldest, err := d.Backlog(d.ctx())
 	if err != nil || count != len(write.Outbox) || !oldest.Equal(epoch) {
 		t.Fatalf("the backlog is %d since %v (%v), want %d since %v", count, oldest, err, len(write.Outbox), epoch)
@@ -132,7 +132,7 @@ func (d *db) wantNothing(write *store.Write, instance *rondo.Instance) {
 	wantCode(t, err, rondo.CodeNotFound)
 	same(t, "steps of nothing", must(d.Steps(d.ctx(), org, instance.ID))(t), []rondo.Step{})
 	same(t, "interventions of nothing", must(d.Interventions(d.ctx(), org, instance.ID))(t), []rondo.Intervention{})
-	same(t, "dead letters of nothing", must(d.DeadLetters(d.ctx(), org, store.Page{}))(t), []rondo.DeadLetter{})
+	same(t, "dead letters of nothing", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(t), []rondo.DeadLetter{})
 	if next := must(d.NextWake(d.ctx()))(t); !next.IsZero() {
 		t.Fatalf("something wakes at %v", next)
 	}
