@@ -220,13 +220,68 @@ func (s *Store) LogTrim(ctx context.Context, before time.Time) (int64, error) {
 
 func (l *log) ackedByAll(entry rondo.Outgoing) bool {
 	for _, group := range l.groups {
-		position, joined := group.positions[entry.Stream]
-		if !joined || entry.Seq <= position.Cursor {
-			continue
-		}
-		if _, acked := slices.BinarySearch(position.Acked, entry.Seq); !acked {
+		if !group.acked(entry) {
 			return false
 		}
 	}
 	return true
+}
+
+// acked reports whether the group needs the entry no more, or never did.
+func (g *logGroup) acked(entry rondo.Outgoing) bool {
+	position, joined := g.positions[entry.Stream]
+	if !joined || entry.Seq <= position.Cursor {
+		return true
+	}
+	_, acked := slices.BinarySearch(position.Acked, entry.Seq)
+	return acked
+}
+
+// LogLag implements store.Log.
+func (s *Store) LogLag(ctx context.Context, limit int) ([]store.GroupLag, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newest := s.log.entries[max(len(s.log.entries)-limit, 0):]
+	var lags []store.GroupLag
+	for _, name := range sortedKeys(s.log.groups) {
+		group := s.log.groups[name]
+		for _, stream := range sortedKeys(group.positions) {
+			lag := store.GroupLag{Group: name, Stream: stream}
+			for _, entry := range newest {
+				if entry.Stream == stream && !group.acked(entry) {
+					lag.Entries++
+				}
+			}
+			lags = append(lags, lag)
+		}
+	}
+	return lags, nil
+}
+
+// LogRetire implements store.Log.
+func (s *Store) LogRetire(ctx context.Context, group string, now time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.log.groups[group]
+	if g == nil || len(g.positions) == 0 {
+		return rondo.NotFound("consumer group")
+	}
+	if g.owner != "" && g.until.After(now) {
+		return rondo.WrongState("the consumer group is being read")
+	}
+	for stream := range g.positions {
+		if s.log.streams[stream]--; s.log.streams[stream] == 0 {
+			s.log.entries = slices.DeleteFunc(s.log.entries, func(entry rondo.Outgoing) bool {
+				return entry.Stream == stream && entry.Relayed
+			})
+		}
+	}
+	clear(g.positions) // the fence stays: it never goes down
+	return nil
 }
