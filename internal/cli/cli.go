@@ -33,6 +33,7 @@ type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Run the orchestrator."`
 	Migrate  migrateCommand  `cmd:"" help:"Bring the database schema up to date."`
 	Validate validateCommand `cmd:"" help:"Check definition files against every publish rule."`
+	Test     testCommand     `cmd:"" help:"Run the tests of definitions with a clock that jumps; nothing else is needed."`
 	Graph    graphCommand    `cmd:"" help:"Draw a definition as Mermaid text or SVG."`
 	Bench    benchCommand    `cmd:"" help:"Measure this machine."`
 	Sim      simCommand      `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`

@@ -22,6 +22,27 @@ const (
 	Inconclusive Verdict = "inconclusive" // what was recorded cannot be played again, so nothing can be said
 )
 
+// Sizes of a backtest.
+const (
+	DefaultBacktest = 1000
+	MaxBacktest     = 10_000
+)
+
+// BacktestRequest says which finished cases to play through a draft.
+type BacktestRequest struct {
+	Last         int      // how many, newest first; 0 = DefaultBacktest
+	DefinitionID rondo.ID // those of this definition only; zero = of every definition of the draft's product
+}
+
+// BacktestReport says which cases would have gone another way.
+type BacktestReport struct {
+	Compared     int
+	Same         int
+	Differs      int
+	Inconclusive int
+	Cases        []Comparison // those that differ or are inconclusive, newest first
+}
+
 // Recorded is one finished case.
 type Recorded struct {
 	Instance *rondo.Instance

@@ -170,6 +170,9 @@ func (d *Duration) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// Seconds is the span in seconds.
+func (d Duration) Seconds() float64 { return time.Duration(d).Seconds() }
+
 // MarshalJSON writes what UnmarshalJSON reads.
 func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 

@@ -70,8 +70,36 @@ type Definitions interface {
 	ValidateDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.ValidationReport, error)
 	PublishDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error)
 	ArchiveDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error)
+	// ChangeDraft edits a draft; a revision that the patch does not match is
+	// CodePrecondition.
+	ChangeDraft(ctx context.Context, p rondo.Principal, id rondo.ID, patch rondo.DefinitionPatch) (rondo.Definition, error)
+	CloneDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, in rondo.DefinitionCopy) (rondo.Definition, error)
+	// Revisions lists oldest first.
+	Revisions(ctx context.Context, p rondo.Principal, id rondo.ID) ([]rondo.DefinitionRevision, error)
+	DiffDefinitions(ctx context.Context, p rondo.Principal, from, to rondo.ID) (rondo.DefinitionDiff, error)
+	// DrawDefinition draws as "svg" or "mermaid".
+	DrawDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, format string) (string, error)
+	ExportDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, rondo.Bundle, error)
+	// ImportDefinition creates what the organisation lacks of a bundle.
+	ImportDefinition(ctx context.Context, p rondo.Principal, b rondo.Bundle) (rondo.Imported, error)
+	Catalogue
 	Templates(ctx context.Context, p rondo.Principal) ([]rondo.Definition, error)
 	Template(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error)
+}
+
+// Catalogue is what definitions may refer to: reason codes and step kinds.
+type Catalogue interface {
+	// ReasonCodes lists by scope and code.
+	ReasonCodes(ctx context.Context, p rondo.Principal, filter rondo.ReasonCodeFilter) ([]rondo.ReasonCode, error)
+	CreateReasonCode(ctx context.Context, p rondo.Principal, code rondo.ReasonCode, system bool) (rondo.ReasonCode, error)
+	ChangeReasonCode(ctx context.Context, p rondo.Principal, id rondo.ID, patch rondo.ReasonCodePatch) (rondo.ReasonCode, error)
+	// StepKinds lists the built-in ones and the newest of each of the
+	// organisation's own, by name.
+	StepKinds(ctx context.Context, p rondo.Principal) ([]rondo.StepKind, error)
+	// StepKindVersions lists newest first.
+	StepKindVersions(ctx context.Context, p rondo.Principal, name string) ([]rondo.StepKind, error)
+	PutStepKind(ctx context.Context, p rondo.Principal, name string, contract []byte) (rondo.StepKind, error)
+	ArchiveStepKind(ctx context.Context, p rondo.Principal, name string) (rondo.StepKind, error)
 }
 
 // Health says whether the engine can work.
@@ -89,6 +117,7 @@ type Metrics interface {
 type Config struct {
 	Cases       Cases              // required
 	Definitions Definitions        // required
+	Trials      Trials             // required
 	Health      Health             // required
 	Auth        auth.Authenticator // required
 
@@ -110,7 +139,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Cases == nil || c.Definitions == nil || c.Health == nil || c.Auth == nil {
+	if c.Cases == nil || c.Definitions == nil || c.Trials == nil || c.Health == nil || c.Auth == nil {
 		return c, errors.New("httpapi: Cases, Definitions, Health and Auth are required")
 	}
 	if c.Log == nil {
@@ -150,6 +179,7 @@ func New(cfg Config) (*API, error) {
 	r := newRegistrar(a)
 	a.registerHealth(r)
 	a.registerDefinitions(r)
+	a.registerTrials(r)
 	a.registerInstances(r)
 	a.registerEvents(r)
 	a.registerDocs(r)

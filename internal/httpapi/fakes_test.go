@@ -39,6 +39,7 @@ type fake struct {
 	components []rondo.Component
 	instances  []*rondo.Instance
 	report     rondo.ValidationReport
+	trials     trials
 }
 
 var (
@@ -249,7 +250,7 @@ func newBench(t *testing.T, change ...func(*httpapi.Config)) *bench {
 	t.Helper()
 	b := &bench{engine: &fake{}, metrics: metrics.New(metrics.Options{}), log: &bytes.Buffer{}}
 	cfg := httpapi.Config{
-		Cases: b.engine, Definitions: b.engine, Health: b.engine, Metrics: b.metrics,
+		Cases: b.engine, Definitions: b.engine, Trials: b.engine, Health: b.engine, Metrics: b.metrics,
 		Auth:    as{Tenant: "acme", User: "ann", Scopes: auth.AllScopes()},
 		Log:     slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now:     func() time.Time { return start },

@@ -90,6 +90,8 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		"GET /workflow-definitions/{id}":           "read",
 		"POST /workflow-definitions/{id}/validate": "read write publish",
 		"POST /workflow-definitions/{id}/publish":  "publish",
+		"POST /workflow-definitions/{id}/test":     "read write publish",
+		"POST /workflow-definitions/{id}/backtest": "read",
 		"POST /workflow-definitions/{id}/archive":  "publish",
 		"GET /workflow-templates":                  "read",
 		"GET /workflow-templates/{id}":             "read",
