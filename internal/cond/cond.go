@@ -26,6 +26,7 @@
 //     condition) is an error, never a silent false.
 //  3. An Expr is immutable and safe for concurrent use.
 //  4. Errors name places and types, never values: values may be confidential.
+//     Only a Trace, which is asked for, shows what was looked at.
 //
 // It imports the standard library only, and does no I/O.
 package cond
@@ -60,6 +61,8 @@ type Env struct {
 	Now func() int64
 	// Sample decides whether this case is in the share p of all cases.
 	Sample func(p float64) bool
+
+	trace *Trace // nil = nobody asks
 }
 
 // ParseError says what is wrong with a source text, and where.
@@ -122,4 +125,17 @@ func (e *Expr) Eval(env Env) (any, error) { return e.eval(&env, e.root) }
 // value that is not a boolean is an *EvalError.
 func (e *Expr) True(env Env) (bool, error) {
 	return e.boolean(&env, e.root)
+}
+
+// Trace computes the expression as True does and says what was looked at on the
+// way. The trace is there even with an error: it ends where the error is.
+func (e *Expr) Trace(env Env) (bool, *Trace, error) {
+	t := &Trace{}
+	env.trace = t
+	result, err := e.boolean(&env, e.root)
+	if err != nil {
+		t.Error = err.Error()
+	}
+	t.Result = result
+	return result, t, err
 }

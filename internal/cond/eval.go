@@ -17,15 +17,15 @@ func (e *Expr) eval(env *Env, n *node) (any, error) {
 		if env.Now == nil {
 			return nil, e.fail(n, "now() cannot be used here")
 		}
-		return float64(env.Now()), nil
+		now := float64(env.Now())
+		if env.trace != nil {
+			env.trace.note(TraceStep{Expr: e.text(n), Result: now})
+		}
+		return now, nil
 	case nodeLen:
 		return e.length(env, n)
 	case nodeCoalesce:
-		first, err := e.eval(env, n.children[0])
-		if err != nil || first != nil {
-			return first, err
-		}
-		return e.eval(env, n.children[1])
+		return e.coalesce(env, n)
 	}
 	return nil, e.fail(n, "unknown expression")
 }
@@ -57,17 +57,42 @@ func (e *Expr) boolean(env *Env, n *node) (bool, error) {
 			return false, e.fail(n, "sample(p) cannot be used here")
 		}
 		share, _ := n.literal.(float64)
-		return env.Sample(share), nil
+		chosen := env.Sample(share)
+		if env.trace != nil {
+			env.trace.note(TraceStep{Expr: e.text(n), Left: share, Operands: 1, Result: chosen})
+		}
+		return chosen, nil
 	}
 	value, err := e.eval(env, n)
-	if err != nil || value == nil {
+	if err != nil {
 		return false, err
 	}
 	truth, ok := value.(bool)
-	if !ok {
-		return false, e.fail(n, "this is "+typeName(value)+", but a condition needs true or false: compare it with something")
+	if !ok && value != nil {
+		err = e.fail(n, "this is "+typeName(value)+", but a condition needs true or false: compare it with something")
 	}
-	return truth, nil
+	if env.trace != nil && (n.kind == nodePath || err != nil) {
+		env.trace.noteResult(TraceStep{Expr: e.text(n), Left: value, Operands: 1}, truth, err)
+	}
+	return truth, err
+}
+
+func (e *Expr) coalesce(env *Env, n *node) (any, error) {
+	first, err := e.eval(env, n.children[0])
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		if env.trace != nil {
+			env.trace.note(TraceStep{Expr: e.text(n), Left: first, Operands: 1, Result: first})
+		}
+		return first, nil
+	}
+	second, err := e.eval(env, n.children[1])
+	if err == nil && env.trace != nil {
+		env.trace.note(TraceStep{Expr: e.text(n), Right: second, Operands: 2, Result: second})
+	}
+	return second, err
 }
 
 func (e *Expr) compare(env *Env, n *node) (bool, error) {
@@ -79,6 +104,14 @@ func (e *Expr) compare(env *Env, n *node) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	result, err := e.compareValues(n, left, right)
+	if env.trace != nil {
+		env.trace.noteResult(TraceStep{Expr: e.text(n), Left: left, Right: right, Operands: 2}, result, err)
+	}
+	return result, err
+}
+
+func (e *Expr) compareValues(n *node, left, right any) (bool, error) {
 	switch n.compare {
 	case compareEqual, compareNotEqual:
 		same, err := e.same(n, left, right)
@@ -143,17 +176,26 @@ func (e *Expr) length(env *Env, n *node) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	size := 0
 	switch v := value.(type) {
 	case nil:
-		return 0.0, nil
 	case string:
-		return float64(utf8.RuneCountInString(v)), nil
+		size = utf8.RuneCountInString(v)
 	case []any:
-		return float64(len(v)), nil
+		size = len(v)
 	case map[string]any:
-		return float64(len(v)), nil
+		size = len(v)
+	default:
+		err = e.fail(n, "len takes an array, a string, an object or null, not "+typeName(value))
 	}
-	return nil, e.fail(n, "len takes an array, a string, an object or null, not "+typeName(value))
+	length := float64(size)
+	if env.trace != nil {
+		env.trace.noteResult(TraceStep{Expr: e.text(n), Left: value, Operands: 1}, length, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return length, nil
 }
 
 func (e *Expr) lookup(env *Env, n *node) (any, error) {
@@ -175,10 +217,13 @@ func (e *Expr) fail(n *node, message string) error {
 	return &EvalError{Message: e.quote(n) + ": " + message}
 }
 
+// text is the source of a node.
+func (e *Expr) text(n *node) string { return e.source[n.start:n.end] }
+
 // quote is the source of a node, shortened for messages.
 func (e *Expr) quote(n *node) string {
 	const most = 80
-	text := e.source[n.start:n.end]
+	text := e.text(n)
 	if len(text) <= most {
 		return text
 	}
