@@ -49,11 +49,8 @@ type Publisher interface {
 	Publish(ctx context.Context, messages []Message) error
 }
 
-// Bus is a publisher that also delivers. Drivers also offer
-//
-//	Trim(ctx context.Context, before time.Time) (int64, error)
-//
-// which removes what is older than the time and acked by every group.
+// Bus is a publisher that also delivers. Drivers also are a Trimmer and a
+// Groups.
 type Bus interface {
 	Publisher
 	// Subscribe joins a group. The streams of a group may differ from consumer
@@ -63,6 +60,24 @@ type Bus interface {
 	Check(ctx context.Context) error
 	// Close releases connections; consumers must be closed before.
 	Close() error
+}
+
+// Trimmer is a bus that keeps entries until they are old and acked by everyone.
+type Trimmer interface {
+	// Trim removes what is older than the time and acked by every group, and
+	// returns how many entries went.
+	Trim(ctx context.Context, before time.Time) (int64, error)
+}
+
+// Groups is a bus that knows its consumer groups.
+type Groups interface {
+	// Lag tells how far every group is behind, by stream. Streams without groups
+	// have no entry.
+	Lag(ctx context.Context) (map[string][]GroupLag, error)
+	// Retire makes a group leave all its streams for good, so that what it has not
+	// acked holds back no trimming; it starts over if someone joins it again. A
+	// group that someone reads is CodeWrongState, an unknown one CodeNotFound.
+	Retire(ctx context.Context, group string) error
 }
 
 // Subscription says what a consumer wants.

@@ -123,7 +123,11 @@ type Bus struct {
 	poller *poller // nil before the start
 }
 
-var _ bus.Bus = (*Bus)(nil)
+var (
+	_ bus.Bus     = (*Bus)(nil)
+	_ bus.Trimmer = (*Bus)(nil)
+	_ bus.Groups  = (*Bus)(nil)
+)
 
 // New makes a bus on a store's log. It does no I/O.
 func New(log store.Log, opts Options) *Bus {

@@ -53,6 +53,10 @@ type Options struct {
 	// AllowEviction accepts a server that may evict streams under memory
 	// pressure, that is, lose events. Default false.
 	AllowEviction bool
+	// Silent is how long every consumer of a group must not have been heard of
+	// before the group can be retired: one that works on what it took does not
+	// read. Default 60 s.
+	Silent time.Duration
 	// AckPause is how long acks wait for a read to ride on. Default 5 ms.
 	AckPause time.Duration
 	// Log gets one line per change between working and failing. Default: nowhere.
@@ -69,7 +73,11 @@ type Bus struct {
 	consumers atomic.Int64
 }
 
-var _ bus.Bus = (*Bus)(nil)
+var (
+	_ bus.Bus     = (*Bus)(nil)
+	_ bus.Trimmer = (*Bus)(nil)
+	_ bus.Groups  = (*Bus)(nil)
+)
 
 // New makes a bus from a redis:// or rediss:// URL. It does no I/O.
 func New(url string, opts Options) (*Bus, error) {
@@ -94,9 +102,12 @@ func New(url string, opts Options) (*Bus, error) {
 	if config.MaxRetries == 0 {
 		config.MaxRetries = 1 // for a connection that died unnoticed
 	}
-	config.PoolSize = max(config.PoolSize, 64) // every consumer that waits occupies one
+	config.PoolSize = max(config.PoolSize, 512) // every consumer that waits occupies one; they are made when needed
 	if opts.AckPause <= 0 {
 		opts.AckPause = 5 * time.Millisecond
+	}
+	if opts.Silent <= 0 {
+		opts.Silent = time.Minute
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -23,7 +24,7 @@ func TestConformance(t *testing.T) {
 type storage struct{ url string }
 
 func (s *storage) Process(t *testing.T) bustest.Process {
-	b := open(t, s.url, Options{})
+	b := open(t, s.url, Options{Silent: 500 * time.Millisecond})
 	return bustest.Process{Bus: b, Trim: b.Trim, Kill: func() { _ = b.client.Close() }}
 }
 
