@@ -16,11 +16,15 @@ const (
 )
 
 // apply ends a live attempt with the event that answers it and moves on.
-func (m *move) apply(i int, e *event.Envelope) {
+func (m *move) apply(j judgement, e *event.Envelope) {
 	m.own()
-	payload := e.Payload
+	i, payload := j.live, e.Payload
 	att := &m.inst.Machine.Live[i]
 	step := m.snap.Steps[att.StepID]
+	if j.match != nil {
+		m.arrive(i, step, e, j.match)
+		return
+	}
 	if m.inst.Mode == rondo.ModeClientDriven {
 		m.consume(att, e)
 		payload = withoutStep(payload)
@@ -30,8 +34,8 @@ func (m *move) apply(i int, e *event.Envelope) {
 		return
 	}
 	outcome, broken := m.outcome(step, payload)
-	if broken != "" {
-		m.failLive(i, step, violated(broken))
+	if broken != nil {
+		m.failLive(i, step, *broken)
 		return
 	}
 	ended := m.end(i, ending{status: rondo.StepCompleted, output: payload, outcome: outcome})
@@ -40,33 +44,49 @@ func (m *move) apply(i int, e *event.Envelope) {
 
 // outcome checks an output and says which transition it means; broken says how
 // it breaks the contract instead.
-func (m *move) outcome(step *definition.Step, output json.RawMessage) (outcome, broken string) {
-	if len(output) > MaxOutput {
-		return "", "the output is larger than 64 KiB"
+func (m *move) outcome(step *definition.Step, output json.RawMessage) (outcome string, broken *failure) {
+	breaks := func(message string) (string, *failure) {
+		f := violated(message)
+		return "", &f
 	}
-	if m.contextSize(step.ID)+len(output) > MaxContext {
-		return "", "with this output the context would be larger than 256 KiB"
+	if message := m.checkOutput(step, output); message != "" {
+		return breaks(message)
 	}
-	if err := step.Contract.OutputSchema.Validate(output); err != nil {
-		return "", "the output does not match the kind's schema: " + err.Error()
-	}
-	read := outputReader(output)
+	env := cond.Env{Lookup: outputReader(output)}
 	for _, rule := range step.Contract.Outcomes {
 		if rule.When != nil {
-			match, err := rule.When.True(cond.Env{Lookup: read})
+			match, err := rule.When.True(env)
 			if err != nil {
-				return "", "the output has no outcome: " + err.Error()
+				outcome, broken = breaks("the output has no outcome: " + err.Error())
+				broken.rule = rule.When.Source()
+				_, broken.trace, _ = rule.When.Trace(env) // fails as it just did
+				return outcome, broken
 			}
 			if !match {
 				continue
 			}
 		}
 		if step.Transitions[rule.Outcome] == "" {
-			return "", "the output means " + rule.Outcome + ", which the step has no transition for"
+			return breaks("the output means " + rule.Outcome + ", which the step has no transition for")
 		}
-		return rule.Outcome, ""
+		return rule.Outcome, nil
 	}
-	return "", "the output matches no outcome of the kind"
+	return breaks("the output matches no outcome of the kind")
+}
+
+// checkOutput says how an output breaks the step's contract or the bounds of the
+// context; "" when it may be merged.
+func (m *move) checkOutput(step *definition.Step, output json.RawMessage) (broken string) {
+	if len(output) > MaxOutput {
+		return "the output is larger than 64 KiB"
+	}
+	if m.contextSize(step.ID)+len(output) > MaxContext {
+		return "with this output the context would be larger than 256 KiB"
+	}
+	if err := step.Contract.OutputSchema.Validate(output); err != nil {
+		return "the output does not match the kind's schema: " + err.Error()
+	}
+	return ""
 }
 
 // outputReader gives outcome rules their single root, output.

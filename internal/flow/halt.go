@@ -28,6 +28,9 @@ func (m *move) halt(reason, note, stepID string) {
 	for i := range inst.Machine.Live {
 		disarm(&inst.Machine.Live[i], m.now)
 	}
+	for k := range inst.Machine.Forks {
+		disarm(&inst.Machine.Forks[k].Attempt, m.now)
+	}
 	payload := newObject(192).text("instance_id", inst.ID.String()).text("halt_step_id", stepID).
 		text("reason_code", reason).optional("reason_note", note).done()
 	m.lifecycle(event.TypeWorkflowHalted, payload)
@@ -97,7 +100,7 @@ func disarm(att *rondo.Attempt, now time.Time) {
 func (m *move) rearm(att *rondo.Attempt) {
 	if att.Remaining > 0 {
 		at := m.now.Add(max(att.Remaining, time.Microsecond))
-		if att.Status == rondo.StepPending {
+		if att.Status == rondo.StepPending || m.behaves(att, definition.BehaviourDelay) {
 			att.DueAt = at
 		} else {
 			att.TimeoutAt = at
@@ -107,6 +110,19 @@ func (m *move) rearm(att *rondo.Attempt) {
 	if att.Status == rondo.StepInProgress && m.asks(att) {
 		att.ResendAt = m.now.Add(resendAfter(att.Resends))
 	}
+}
+
+// armTimeout sets when an attempt that starts now times out.
+func (m *move) armTimeout(att *rondo.Attempt, step *definition.Step) {
+	if step.Timeout > 0 {
+		att.TimeoutAt = m.now.Add(step.Timeout)
+	}
+}
+
+// behaves reports whether an attempt is at a step of a behaviour.
+func (m *move) behaves(att *rondo.Attempt, behaviour definition.Behaviour) bool {
+	step := m.snap.Steps[att.StepID]
+	return step != nil && step.Contract.Behaviour == behaviour
 }
 
 // textParam is a string param of a step; "" when it is not there.

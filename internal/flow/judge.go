@@ -24,7 +24,8 @@ type judgement struct {
 	outcome rondo.Outcome
 	verdict string
 	err     string
-	live    int // applied: the attempt that it ends
+	live    int         // applied: the attempt that it ends
+	match   *evaluation // applied to a wait: what its match came to; nil for the answer to a request
 }
 
 // decideEvent judges an inbound event, applies it if it can be, and writes its
@@ -83,7 +84,7 @@ func (m *move) receive(e *event.Envelope) judgement {
 	m.deadline()
 	j := m.judge(e)
 	if j.outcome == rondo.OutcomeApplied {
-		m.apply(j.live, e)
+		m.apply(j, e)
 	}
 	return j
 }
@@ -102,7 +103,8 @@ func (m *move) judgeType(e *event.Envelope) judgement {
 	if e.Type == event.TypeCaseCreated {
 		return judgement{outcome: rondo.OutcomeRepeated}
 	}
-	waits, uses := false, false
+	waits := len(m.snap.Waiting(e.Type)) > 0
+	uses := waits
 	for _, step := range m.snap.StepsFor(e.Type) {
 		uses = true
 		waits = waits || step.Contract.Behaviour == definition.BehaviourRequest
@@ -135,8 +137,24 @@ func (m *move) elsewhere(eventType string) bool {
 }
 
 // judgeAnswer judges in active mode: only the correlation id of an attempt that
-// is in flight answers it; any other is stale and never parked.
+// is in flight answers it. Waits do not mind the correlation. Anything else is
+// stale, unless a wait that is still to come may take it.
 func (m *move) judgeAnswer(e *event.Envelope) judgement {
+	answer := m.answerTo(e)
+	if answer.outcome != rondo.OutcomeStale && answer.outcome != rondo.OutcomeRejected {
+		return answer
+	}
+	if i, match := m.awaits(e); i >= 0 {
+		return m.acceptAwaited(i, match)
+	}
+	if m.waitAhead(e.Type) != "" {
+		return judgement{outcome: rondo.OutcomeParked}
+	}
+	return answer
+}
+
+// answerTo finds the request that an event answers by its correlation id.
+func (m *move) answerTo(e *event.Envelope) judgement {
 	for i := range m.inst.Machine.Live {
 		att := &m.inst.Machine.Live[i]
 		if att.CorrelationID != e.CorrelationID || att.Status != rondo.StepInProgress {
@@ -159,11 +177,23 @@ func (m *move) accept(i int) judgement {
 	return judgement{outcome: rondo.OutcomeApplied, live: i}
 }
 
+// acceptAwaited is accept for an event that ends a wait.
+func (m *move) acceptAwaited(i int, match *evaluation) judgement {
+	j := m.accept(i)
+	j.match = match
+	if match.err != nil && j.outcome == rondo.OutcomeApplied {
+		j.err = haltConditionError + ": " + match.err.Error()
+	}
+	return j
+}
+
 // answers reports whether an event type ends attempts of this step.
 func (m *move) answers(att *rondo.Attempt, eventType string) bool {
-	step := m.snap.Steps[att.StepID]
-	return step != nil && step.Contract.Behaviour == definition.BehaviourRequest &&
-		(step.Contract.Completed == eventType || step.Contract.Failed == eventType)
+	if !m.behaves(att, definition.BehaviourRequest) {
+		return false
+	}
+	contract := m.snap.Steps[att.StepID].Contract
+	return contract.Completed == eventType || contract.Failed == eventType
 }
 
 // relay passes an inbound event on to its own stream. It counts to the instance

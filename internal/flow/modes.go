@@ -6,7 +6,6 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
-	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // What an observed event says about the way a client drives its case.
@@ -32,8 +31,8 @@ func verdictFor(outcome rondo.Outcome) string {
 
 // judgeObserved judges in client-driven mode, where events are matched by case
 // and type whatever their correlation id: to the live step that the payload
-// names, else to the oldest live step of that type. What was consumed before is
-// repeated; what comes before its step is parked.
+// names, else to the oldest live step of that type, else to a wait. What was
+// consumed before is repeated; what comes before its step is parked.
 func (m *move) judgeObserved(e *event.Envelope) judgement {
 	if m.inst.Status.Terminal() {
 		return judgement{outcome: rondo.OutcomeRepeated}
@@ -54,15 +53,23 @@ func (m *move) judgeObserved(e *event.Envelope) judgement {
 	}
 	consumer, consumed := m.inst.Machine.Consumed[e.CorrelationID]
 	switch {
-	case consumed && (named < 0 || stepID == consumer):
-		return judgement{outcome: rondo.OutcomeRepeated}
-	case named >= 0:
+	case named >= 0 && (!consumed || stepID != consumer):
 		return m.accept(named)
-	case oldest >= 0:
+	case oldest >= 0 && !consumed:
 		return m.accept(oldest)
 	}
-	if verdict := m.ahead(e.Type); verdict != "" && !m.taken(e.Type) {
+	if i, match := m.awaits(e); i >= 0 {
+		return m.acceptAwaited(i, match)
+	}
+	verdict := m.waitAhead(e.Type)
+	if !consumed && !m.taken(e.Type) {
+		verdict = sooner(verdict, m.requestAhead(e.Type))
+	}
+	switch {
+	case verdict != "":
 		return judgement{outcome: rondo.OutcomeParked, verdict: verdict}
+	case !consumed && m.dropped(e.Type):
+		return judgement{outcome: rondo.OutcomeStale, verdict: verdictRepeated}
 	}
 	return judgement{outcome: rondo.OutcomeRepeated}
 }
@@ -119,58 +126,4 @@ func (m *move) consume(att *rondo.Attempt, e *event.Envelope) {
 	if !slices.Contains(machine.Taken, e.Type) {
 		machine.Taken = append(machine.Taken, e.Type)
 	}
-}
-
-// ahead looks for a step not yet run that would take the event type: "" when
-// none can still be reached, skipped_gate when a gate that has not been passed
-// stands before every such step, else early.
-func (m *move) ahead(eventType string) string {
-	from := make([]string, 0, len(m.inst.Machine.Live)+1)
-	for i := range m.inst.Machine.Live {
-		from = append(from, m.inst.Machine.Live[i].StepID)
-	}
-	if m.inst.HaltStepID != "" {
-		from = append(from, m.inst.HaltStepID)
-	}
-	verdict := ""
-	for _, step := range m.snap.StepsFor(eventType) {
-		if step.Contract.Behaviour != definition.BehaviourRequest || m.inst.Machine.Steps[step.ID].Attempts > 0 {
-			continue
-		}
-		for _, start := range from {
-			switch {
-			case !m.snap.CanReach(start, step.ID):
-			case m.openWay(start, step.ID, map[string]bool{}):
-				return verdictEarly
-			default:
-				verdict = verdictSkippedGate
-			}
-		}
-	}
-	return verdict
-}
-
-// openWay reports whether some way leads from one step to another past no gate.
-// Steps in shut led nowhere before: ways that meet again are walked once, for
-// their number doubles with every branch.
-func (m *move) openWay(from, to string, shut map[string]bool) bool {
-	if from == to {
-		return true
-	}
-	step := m.snap.Steps[from]
-	if step == nil || shut[from] || isGate(step.Contract) {
-		return false
-	}
-	for _, target := range step.Transitions {
-		if (target == to || m.snap.CanReach(target, to)) && m.openWay(target, to, shut) {
-			return true
-		}
-	}
-	shut[from] = true
-	return false
-}
-
-// isGate reports whether a kind decides if the case may go on at all.
-func isGate(c *definition.Contract) bool {
-	return slices.Contains(c.Mandatory, "on_pass") && slices.Contains(c.Mandatory, "on_fail")
 }

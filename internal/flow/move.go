@@ -23,6 +23,7 @@ type move struct {
 	parked []rondo.EventRecord // still parked, oldest first
 	// envelopes are those of parked events that were looked at already.
 	envelopes map[rondo.ID]*event.Envelope
+	reopening string // step that is about to get its next attempt; "" = none
 	decided   Decision
 }
 
@@ -52,6 +53,7 @@ func (m *move) own() {
 // instance moves its wake-up, so that an event which means nothing writes nothing.
 func (m *move) finish() Decision {
 	if m.owned {
+		m.failStranded()
 		m.inst.WakeAt = nextWake(m.inst, m.now)
 		m.decided.Instance = m.inst
 	}
@@ -60,14 +62,16 @@ func (m *move) finish() Decision {
 
 // token is where a live path through the definition comes from: what a halt
 // needs to know to name the step it goes back to.
+// Within a branch only the branch counts: a halt there never goes back to before
+// the fork.
 type token struct {
-	fork, branch string
-	work         string // the last step that did work, "" = none
-	last         string // the last step of any kind, "" = none
+	work string // the last step that did work, "" = none
+	last string // the last step of any kind, "" = none
 }
 
-// follow moves a token on until it waits or the case stops. A definition has no
-// cycle, so it ends after at most as many steps as there are.
+// follow moves a token on until it waits, joins others or the case stops. A
+// definition has no cycle, so it ends after at most as many steps as there are.
+// When another branch has stopped the case, the token stays where it is.
 func (m *move) follow(tok token, target string) {
 	for range len(m.snap.Steps) + 1 {
 		switch target {
@@ -76,13 +80,21 @@ func (m *move) follow(tok token, target string) {
 		case definition.Terminal:
 			m.complete()
 			return
+		case definition.Join:
+			m.join(m.snap.Steps[tok.last])
+			return
 		}
 		step := m.snap.Steps[target]
 		if step == nil {
 			m.halt(haltContractViolation, "the definition has no step "+target, tok.stop(target))
 			return
 		}
-		tok, target = m.run(m.mint(step, tok), step, tok)
+		att := m.mint(step)
+		if m.inst.Status != rondo.StatusRunning {
+			m.hold(att)
+			return
+		}
+		tok, target = m.run(att, step, tok)
 	}
 }
 
@@ -92,10 +104,20 @@ func (m *move) run(att rondo.Attempt, step *definition.Step, tok token) (token, 
 	att.Status, att.StartedAt, att.DueAt = rondo.StepInProgress, m.now, time.Time{}
 	next := tok
 	next.last = step.ID
+	if works(step) {
+		next.work = step.ID
+	}
 	switch step.Contract.Behaviour {
 	case definition.BehaviourRequest:
-		next.work = step.ID
 		return next, m.request(att, step)
+	case definition.BehaviourDelay:
+		return next, m.delay(att, step)
+	case definition.BehaviourWait:
+		return next, m.wait(att, step)
+	case definition.BehaviourManual:
+		return next, m.manual(att, step)
+	case definition.BehaviourParallel:
+		return next, m.parallel(att, step)
 	case definition.BehaviourCondition:
 		return next, m.condition(att, step)
 	case definition.BehaviourEmit:
@@ -109,8 +131,18 @@ func (m *move) run(att rondo.Attempt, step *definition.Step, tok token) (token, 
 	return next, m.fail(att, step, violated("this version does not know the behaviour "+string(step.Contract.Behaviour)))
 }
 
+// works reports whether a step does work that a halt can go back to: whatever
+// waits for something outside. The others are decided where the token stands.
+func works(step *definition.Step) bool {
+	switch step.Contract.Behaviour {
+	case definition.BehaviourCondition, definition.BehaviourEmit, definition.BehaviourFinal, definition.BehaviourHalt:
+		return false
+	}
+	return true
+}
+
 // mint makes the next attempt at a step.
-func (m *move) mint(step *definition.Step, tok token) rondo.Attempt {
+func (m *move) mint(step *definition.Step) rondo.Attempt {
 	m.own()
 	life := m.inst.Machine.Steps[step.ID]
 	life.Attempts++
@@ -123,8 +155,8 @@ func (m *move) mint(step *definition.Step, tok token) rondo.Attempt {
 		Number:        life.Attempts,
 		CorrelationID: m.env.NewID().String(),
 		Cause:         m.cause,
-		Fork:          tok.fork,
-		Branch:        tok.branch,
+		Fork:          step.Fork,
+		Branch:        step.Branch,
 	}
 }
 
@@ -187,7 +219,7 @@ func (m *move) end(i int, e ending) rondo.Attempt {
 
 // tokenOf is the token that waits in a live attempt.
 func tokenOf(att *rondo.Attempt) token {
-	return token{fork: att.Fork, branch: att.Branch, work: att.StepID, last: att.StepID}
+	return token{work: att.StepID, last: att.StepID}
 }
 
 func (m *move) setLive(att rondo.Attempt) {

@@ -70,7 +70,11 @@ func (m *move) complete() {
 
 // skipLive ends whatever is still open, because the instance has ended.
 func (m *move) skipLive(code string) {
+	skipped := ending{status: rondo.StepSkipped, failure: failure{code: code}.json()}
 	for len(m.inst.Machine.Live) > 0 {
-		m.end(0, ending{status: rondo.StepSkipped, failure: failure{code: code}.json()})
+		m.end(0, skipped)
+	}
+	for n := len(m.inst.Machine.Forks); n > 0; n-- {
+		m.record(m.takeFork(n-1), skipped)
 	}
 }

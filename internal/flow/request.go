@@ -34,9 +34,7 @@ func (m *move) request(att rondo.Attempt, step *definition.Step) string {
 	}
 	att.RequestID = m.env.NewID()
 	if m.inst.Mode == rondo.ModeActive {
-		if step.Timeout > 0 {
-			att.TimeoutAt = m.now.Add(step.Timeout)
-		}
+		m.armTimeout(&att, step)
 		att.ResendAt = m.now.Add(resendAfter(0))
 		m.ask(&att, step)
 	}
@@ -66,8 +64,7 @@ func (m *move) resend(i int) {
 
 // asks reports whether Rondo itself asks the module of a live attempt.
 func (m *move) asks(att *rondo.Attempt) bool {
-	step := m.snap.Steps[att.StepID]
-	return m.inst.Mode == rondo.ModeActive && step != nil && step.Contract.Behaviour == definition.BehaviourRequest
+	return m.inst.Mode == rondo.ModeActive && m.behaves(att, definition.BehaviourRequest)
 }
 
 // requestPayload builds what a module is asked with. broken says why it cannot

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/cond"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -16,7 +17,9 @@ type failure struct {
 	message   string
 	retryable bool
 	detail    json.RawMessage
-	violation bool // Rondo found it: a request or an answer breaks the kind's contract
+	violation bool        // Rondo found it: a request or an answer breaks the kind's contract
+	rule      string      // the outcome rule that could not be decided; "" = none
+	trace     *cond.Trace // of that rule
 }
 
 // violated says that a contract was broken. Trying again would not help.
@@ -31,6 +34,10 @@ func (f failure) json() json.RawMessage {
 	}
 	if !isNull(f.detail) {
 		o.raw("error", f.detail)
+	}
+	if f.trace != nil {
+		o.text("expr", f.rule)
+		(&evaluation{trace: f.trace}).explain(o)
 	}
 	return o.done()
 }
@@ -65,7 +72,8 @@ func (m *move) fail(att rondo.Attempt, step *definition.Step, f failure) string 
 // again, else on_failure, else the case halts.
 func (m *move) failLive(i int, step *definition.Step, f failure) {
 	if f.retryable && m.retriesLeft(step) {
-		m.retry(i, step, ending{status: rondo.StepFailed, failure: f.json()})
+		m.end(i, ending{status: rondo.StepFailed, failure: f.json()})
+		m.retry(i, step)
 		return
 	}
 	att := m.take(i)
@@ -75,16 +83,23 @@ func (m *move) failLive(i int, step *definition.Step, f failure) {
 // timeout ends a live attempt that nobody answered in time.
 func (m *move) timeout(i int) {
 	step := m.snap.Steps[m.inst.Machine.Live[i].StepID]
+	m.timedOut(step, func(end ending) (rondo.Attempt, int) { return m.end(i, end), i })
+}
+
+// timedOut ends an attempt at a step, live or a fork, and goes on: another
+// attempt if the step says so, else on_timeout, else the case halts.
+func (m *move) timedOut(step *definition.Step, endWith func(ending) (att rondo.Attempt, place int)) {
 	end := ending{status: rondo.StepTimedOut, failure: failure{code: haltStepTimeout}.json()}
 	if step.RetryOnTimeout && m.retriesLeft(step) {
-		m.retry(i, step, end)
+		_, place := endWith(end)
+		m.retry(place, step)
 		return
 	}
 	target := step.Transitions[definition.OnTimeout]
 	if target != "" {
 		end.outcome = definition.OnTimeout
 	}
-	att := m.end(i, end)
+	att, _ := endWith(end)
 	if target == "" {
 		m.halt(haltStepTimeout, "", step.ID)
 		return
@@ -98,33 +113,30 @@ func (m *move) retriesLeft(step *definition.Step) bool {
 	return m.inst.Machine.Steps[step.ID].Retries < step.MaxRetries
 }
 
-// retry ends a live attempt and puts the next one in its place. In active mode
-// it waits out its backoff; a client that drives the case itself may go on at
-// once.
-func (m *move) retry(i int, step *definition.Step, end ending) {
-	att := m.end(i, end)
+// retry puts the next attempt in the place of one that has just ended. In active
+// mode it waits out its backoff; a client that drives the case itself may go on
+// at once.
+func (m *move) retry(place int, step *definition.Step) {
 	life := m.inst.Machine.Steps[step.ID]
 	life.Retries++
 	m.setLife(step.ID, life)
-	next := m.mint(step, tokenOf(&att))
+	next := m.mint(step)
 	if m.inst.Mode == rondo.ModeClientDriven {
-		m.start(i, next, step)
+		m.start(place, next, step)
 		return
 	}
 	next.Status = rondo.StepPending
 	next.DueAt = m.now.Add(m.backoff(step, life.Retries))
-	m.inst.Machine.Live = slices.Insert(m.inst.Machine.Live, i, next)
+	m.inst.Machine.Live = slices.Insert(m.inst.Machine.Live, place, next)
 }
 
 // start runs an attempt in the place of a live one that has just left.
-func (m *move) start(i int, att rondo.Attempt, step *definition.Step) {
+func (m *move) start(place int, att rondo.Attempt, step *definition.Step) {
 	tok := m.tokenBefore(&att)
 	before := len(m.inst.Machine.Live)
 	next, target := m.run(att, step, tok)
-	if live := m.inst.Machine.Live; len(live) > before && i < before {
-		entered := live[before]
-		copy(live[i+1:before+1], live[i:before])
-		live[i] = entered
+	if live := m.inst.Machine.Live; len(live) > before && place < before {
+		m.inst.Machine.Live = slices.Concat(live[:place], live[before:], live[place:before])
 	}
 	m.follow(next, target)
 }

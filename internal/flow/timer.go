@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // decideTimer does everything that is due. A timer is only a hint: what is due
@@ -14,12 +15,7 @@ func decideTimer(s State, in Timer, env Env) Decision {
 	}
 	m := newMove(s, env)
 	m.deadline()
-	for m.inst.Status == rondo.StatusRunning {
-		i := m.mostOverdue()
-		if i < 0 {
-			break
-		}
-		m.fire(i)
+	for m.inst.Status == rondo.StatusRunning && m.fireNext() {
 	}
 	if in.Resend && m.inst.Status == rondo.StatusRunning {
 		m.resendAll()
@@ -34,17 +30,29 @@ func decideTimer(s State, in Timer, env Env) Decision {
 	return m.finish()
 }
 
-// mostOverdue finds the live attempt that has been due for longest, -1 = none.
-func (m *move) mostOverdue() int {
-	found, since := -1, time.Time{}
-	for i := range m.inst.Machine.Live {
-		at := attemptDue(&m.inst.Machine.Live[i])
-		if at.IsZero() || at.After(m.now) || found >= 0 && !at.Before(since) {
-			continue
+// fireNext does what has been due for longest; false when nothing is. A fork
+// goes before what is within it.
+func (m *move) fireNext() bool {
+	live, fork, since := -1, -1, m.now.Add(1)
+	for k := range m.inst.Machine.Forks {
+		if at := m.inst.Machine.Forks[k].Attempt.TimeoutAt; !at.IsZero() && at.Before(since) {
+			fork, since = k, at
 		}
-		found, since = i, at
 	}
-	return found
+	for i := range m.inst.Machine.Live {
+		if at := attemptDue(&m.inst.Machine.Live[i]); !at.IsZero() && at.Before(since) {
+			live, since = i, at
+		}
+	}
+	switch {
+	case live >= 0:
+		m.fire(live)
+	case fork >= 0:
+		m.timeoutFork(fork)
+	default:
+		return false
+	}
+	return true
 }
 
 // fire does what is due for one attempt. Each way out either ends the attempt or
@@ -58,6 +66,9 @@ func (m *move) fire(i int) {
 	case att.Status == rondo.StepPending:
 		m.cause = att.Cause
 		m.start(i, m.take(i), step)
+	case step.Contract.Behaviour == definition.BehaviourDelay:
+		m.cause = att.Cause
+		m.elapse(i, step)
 	case !att.TimeoutAt.IsZero() && !att.TimeoutAt.After(m.now):
 		m.cause = requestCause(&att)
 		m.timeout(i)

@@ -30,6 +30,9 @@ func Due(inst *rondo.Instance) time.Time {
 				due = at
 			}
 		}
+		for k := range inst.Machine.Forks {
+			due = earliest(due, inst.Machine.Forks[k].Attempt.TimeoutAt)
+		}
 	}
 	return due
 }
