@@ -6,13 +6,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
-)
-
-// The actions a person can take.
-const (
-	ActionHalt   = "halt"
-	ActionResume = "resume"
-	ActionCancel = "cancel"
+	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // MaxWords is how many bytes of words (a reason, a note, a code, a name) one
@@ -29,55 +23,44 @@ func decideCommand(s State, c Command, env Env) Decision {
 	if err := m.refuse(c); err != nil {
 		return Decision{Refused: err}
 	}
-	before := standing(m.inst)
-	switch c.Action {
-	case ActionHalt:
-		m.haltByHand(c)
-	case ActionResume:
-		m.resume()
-	case ActionCancel:
-		m.cancel(c)
+	switch rondo.ActionName(c.Action) {
+	case rondo.ActionSupersede:
+		return m.supersede(s.Start, c)
+	case rondo.ActionMigrate:
+		return m.migrate(c)
 	}
+	before := standing(m.inst)
+	do, err := m.prepare(c)
+	if err != nil {
+		return Decision{Refused: err}
+	}
+	do()
 	m.settleParked()
 	m.cause = ""
-	m.intervened(c, before)
+	m.intervened(c, m.inst, before, standing(m.inst))
 	return m.finish()
 }
 
-// refuse checks that the action can be published and that the state allows it.
-func (m *move) refuse(c Command) error {
-	inst := m.inst
-	if len(c.By)+len(c.Reason)+len(c.ReasonCode)+len(c.Note) > MaxWords {
-		return &rondo.Error{Code: rondo.CodeInvalid, Message: "the words of the intervention are larger than 64 KiB", Hint: "shorten the reason or the note"}
+// prepare checks what an action is asked to do and returns how to do it. It
+// changes nothing itself.
+func (m *move) prepare(c Command) (do func(), refusal error) {
+	switch rondo.ActionName(c.Action) {
+	case rondo.ActionHalt:
+		return func() { m.haltByHand(c) }, nil
+	case rondo.ActionResume:
+		return m.resume, nil
+	case rondo.ActionCancel:
+		return func() { m.cancel(c.By, c.Reason, "cancelled") }, nil
+	case rondo.ActionSetMode:
+		return m.prepareSetMode(c)
+	case rondo.ActionRetryStep:
+		return m.prepareRetry(c)
+	case rondo.ActionSkipStep:
+		return m.prepareSkip(c)
+	case rondo.ActionCompleteStep:
+		return m.prepareComplete(c)
 	}
-	var allowed bool
-	switch c.Action {
-	case ActionHalt:
-		allowed = inst.Status == rondo.StatusRunning
-	case ActionResume:
-		allowed = inst.Status == rondo.StatusHalted
-	case ActionCancel:
-		allowed = !inst.Status.Terminal()
-	default:
-		return &rondo.Error{Code: rondo.CodeInvalid, Message: fmt.Sprintf("there is no action %q", c.Action), Hint: "use halt, resume or cancel"}
-	}
-	late := !inst.Status.Terminal() && c.Action != ActionCancel && (inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt))
-	if allowed && !late {
-		return nil
-	}
-	refusal := rondo.WrongState(fmt.Sprintf("the instance is %s, which does not allow %s", inst.Status, c.Action))
-	switch {
-	case late:
-		refusal.Message = fmt.Sprintf("the instance is %s and past its deadline, which does not allow %s", inst.Status, c.Action)
-		refusal.Hint = "past the deadline only cancel is allowed"
-	case inst.Status == rondo.StatusRunning:
-		refusal.Hint = "a running instance allows halt and cancel"
-	case inst.Status == rondo.StatusHalted:
-		refusal.Hint = "a halted instance allows resume and cancel"
-	default:
-		refusal.Hint = fmt.Sprintf("a %s instance is final and allows nothing", inst.Status)
-	}
-	return refusal
+	return nil, unknownAction(c.Action)
 }
 
 func (m *move) haltByHand(c Command) {
@@ -88,36 +71,43 @@ func (m *move) haltByHand(c Command) {
 	m.halt(reason, c.Note, m.inFlight())
 }
 
-// cancel ends the instance for good.
-func (m *move) cancel(c Command) {
+// cancel ends the instance for good. The rows of what was open say why.
+func (m *move) cancel(by, reason, code string) {
 	m.own()
 	m.inst.Status = rondo.StatusCancelled
-	m.inst.CancelledBy, m.inst.CancelledReason = c.By, c.Reason
+	m.inst.CancelledBy, m.inst.CancelledReason = by, reason
 	m.inst.CompletedAt = m.now
-	m.skipLive("cancelled")
+	m.skipLive(code)
 	m.lifecycle(event.TypeWorkflowCancelled, newObject(128).text("instance_id", m.inst.ID.String()).
-		text("cancelled_by", c.By).optional("reason", c.Reason).done())
+		text("cancelled_by", by).optional("reason", reason).done())
 }
 
-// intervened records the command with what it changed.
-func (m *move) intervened(c Command, before json.RawMessage) {
+// intervened records what a command did to an instance and says so.
+func (m *move) intervened(c Command, inst *rondo.Instance, before, after json.RawMessage) {
 	reason := c.Reason
 	if reason == "" {
 		reason = c.Note
 	}
+	id := c.ID
+	if id.IsZero() {
+		id = m.env.NewID()
+	}
 	m.decided.Intervention = &rondo.Intervention{
-		ID:          m.env.NewID(),
-		OrgID:       m.inst.OrgID,
-		InstanceID:  m.inst.ID,
+		ID:          id,
+		OrgID:       inst.OrgID,
+		InstanceID:  inst.ID,
 		Action:      c.Action,
 		PerformedBy: c.By,
 		Reason:      reason,
 		Before:      before,
-		After:       standing(m.inst),
+		After:       after,
 		CreatedAt:   m.now,
 	}
-	m.lifecycle(event.TypeWorkflowIntervened, newObject(192).text("instance_id", m.inst.ID.String()).text("action", c.Action).
-		text("performed_by", c.By).optional("reason", reason).done())
+	m.publish(outgoing{
+		id: m.env.NewID(), eventType: event.TypeWorkflowIntervened, at: m.now, correlation: inst.ID.String(), cause: m.cause,
+		payload: newObject(192).text("instance_id", inst.ID.String()).text("action", c.Action).
+			text("performed_by", c.By).optional("reason", reason).done(),
+	})
 }
 
 // standing is where an instance stands, for the record of an intervention.
@@ -127,14 +117,42 @@ func standing(inst *rondo.Instance) json.RawMessage {
 	if inst.DeadlineExceeded {
 		o.boolean("deadline_exceeded", true)
 	}
+	if !inst.SupersededByID.IsZero() {
+		o.text("superseded_by_id", inst.SupersededByID.String())
+	}
 	steps := []byte{'['}
-	for i := range inst.Machine.Live {
-		att := &inst.Machine.Live[i]
-		if i > 0 {
+	add := func(att *rondo.Attempt) {
+		if len(steps) > 1 {
 			steps = append(steps, ',')
 		}
 		steps = append(steps, newObject(128).text("step_id", att.StepID).text("status", string(att.Status)).
 			integer("attempt", int64(att.Number)).text("correlation_id", att.CorrelationID).done()...)
 	}
+	for i := range inst.Machine.Forks {
+		add(&inst.Machine.Forks[i].Attempt)
+	}
+	for i := range inst.Machine.Live {
+		add(&inst.Machine.Live[i])
+	}
 	return o.raw("live_steps", append(steps, ']')).done()
+}
+
+// namedStepOf finds the step that a command names.
+func (m *move) namedStepOf(c Command) (*definition.Step, error) {
+	if c.StepID == "" {
+		return nil, invalidParam("/step_id", "required", "name the step in step_id")
+	}
+	step := m.snap.Steps[c.StepID]
+	if step == nil {
+		return nil, invalidParam("/step_id", "unknown_step", fmt.Sprintf("the definition has no step %q; use one of the instance's current steps", c.StepID))
+	}
+	return step, nil
+}
+
+// invalidParam says which parameter of an action is wrong.
+func invalidParam(pointer, code, message string) *rondo.Error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalid, Message: message,
+		Fields: []rondo.FieldError{{Code: code, Pointer: pointer, Message: message}},
+	}
 }

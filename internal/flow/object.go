@@ -48,6 +48,14 @@ func (o *object) integer(name string, value int64) *object {
 	return o
 }
 
+// members copies the members of another object.
+func (o *object) members(from json.RawMessage) *object {
+	for key, value := range eachMember(from) {
+		o.raw(text(key), value)
+	}
+	return o
+}
+
 func (o *object) done() json.RawMessage { return append(o.buf, '}') }
 
 func (o *object) name(name string) {

@@ -14,8 +14,9 @@ import (
 func (m *move) resume() {
 	back := m.wake()
 	open := m.openRow(back)
+	m.reopening = back
 	m.settleParked()
-	m.cause = ""
+	m.cause, m.reopening = "", ""
 	step := m.snap.Steps[back]
 	switch {
 	case step == nil, m.inst.Status.Terminal(), m.unreachable(step), m.openRow(back) != open:

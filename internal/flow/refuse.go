@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// allowedIn says in which states an instance allows an action. What an action
+// asks beyond that (a live step, a waiting person) it checks itself.
+func allowedIn(action rondo.ActionName) []rondo.Status {
+	switch action {
+	case rondo.ActionHalt, rondo.ActionCompleteStep:
+		return []rondo.Status{rondo.StatusRunning}
+	case rondo.ActionResume:
+		return []rondo.Status{rondo.StatusHalted}
+	case rondo.ActionCancel, rondo.ActionSupersede, rondo.ActionSetMode, rondo.ActionRetryStep, rondo.ActionSkipStep, rondo.ActionMigrate:
+		return []rondo.Status{rondo.StatusRunning, rondo.StatusHalted}
+	}
+	return nil
+}
+
+// actions lists every action in the order that refusals name them.
+func actions() []rondo.ActionName {
+	return []rondo.ActionName{
+		rondo.ActionHalt, rondo.ActionResume, rondo.ActionRetryStep, rondo.ActionSkipStep, rondo.ActionCompleteStep,
+		rondo.ActionSetMode, rondo.ActionMigrate, rondo.ActionSupersede, rondo.ActionCancel,
+	}
+}
+
+// Allowed lists the actions that an instance in this state allows, by status and
+// deadline alone.
+func Allowed(status rondo.Status, pastDeadline bool) []rondo.ActionName {
+	var allowed []rondo.ActionName
+	for _, action := range actions() {
+		if slices.Contains(allowedIn(action), status) && (!pastDeadline || outlastsDeadline(action)) {
+			allowed = append(allowed, action)
+		}
+	}
+	return allowed
+}
+
+// outlastsDeadline reports whether an action is still allowed past the deadline.
+func outlastsDeadline(action rondo.ActionName) bool {
+	return action == rondo.ActionCancel || action == rondo.ActionSupersede
+}
+
+// refuse checks that the action can be published and that status and deadline
+// allow it.
+func (m *move) refuse(c Command) error {
+	if len(c.By)+len(c.Reason)+len(c.ReasonCode)+len(c.Note) > MaxWords {
+		return &rondo.Error{Code: rondo.CodeInvalid, Message: "the words of the intervention are larger than 64 KiB", Hint: "shorten the reason or the note"}
+	}
+	action := rondo.ActionName(c.Action)
+	if allowedIn(action) == nil {
+		return unknownAction(c.Action)
+	}
+	if rondo.ActionName(c.Action) == rondo.ActionCompleteStep && c.Assignee {
+		if err := m.refuseStranger(c); err != nil {
+			return err
+		}
+	}
+	inst := m.inst
+	late := !inst.Status.Terminal() && (inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt))
+	if slices.Contains(Allowed(inst.Status, late), action) {
+		return nil
+	}
+	message := fmt.Sprintf("the instance is %s, which does not allow %s", inst.Status, action)
+	if late {
+		message = fmt.Sprintf("the instance is %s and past its deadline, which does not allow %s", inst.Status, action)
+	}
+	return m.wrongState(message)
+}
+
+// wrongState refuses an action and says what the state does allow.
+func (m *move) wrongState(message string) *rondo.Error {
+	inst := m.inst
+	late := inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt)
+	refusal := rondo.WrongState(message)
+	switch words := actionWords(Allowed(inst.Status, late)); {
+	case inst.Status.Terminal():
+		refusal.Hint = fmt.Sprintf("a %s instance is final and allows nothing", inst.Status)
+	case late:
+		refusal.Hint = "past the deadline only " + words + " are allowed"
+	default:
+		refusal.Hint = fmt.Sprintf("a %s instance allows %s", inst.Status, words)
+	}
+	return refusal
+}
+
+func unknownAction(action string) error {
+	return &rondo.Error{Code: rondo.CodeInvalid, Message: fmt.Sprintf("there is no action %q", action), Hint: "use " + alternatives(actions())}
+}
+
+func actionWords(actions []rondo.ActionName) string { return listed(actions, "and") }
+
+func alternatives(actions []rondo.ActionName) string { return listed(actions, "or") }
+
+// listed writes "a, b and c".
+func listed[S ~string](words []S, last string) string {
+	plain := make([]string, len(words))
+	for i, word := range words {
+		plain[i] = string(word)
+	}
+	if len(plain) < 2 {
+		return strings.Join(plain, "")
+	}
+	n := len(plain) - 1
+	return strings.Join(plain[:n], ", ") + " " + last + " " + plain[n]
+}
