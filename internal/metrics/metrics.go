@@ -52,11 +52,17 @@ type Metrics struct {
 	halts         *prometheus.CounterVec
 	interventions *prometheus.CounterVec
 	events        *prometheus.CounterVec
+	sla           *prometheus.CounterVec
+	healed        *prometheus.CounterVec
+	resent        prometheus.Counter
+	purged        prometheus.Counter
 
 	batchInputs   prometheus.Histogram
 	commitSeconds prometheus.Histogram
 	deadLetters   prometheus.Counter
 	parked        prometheus.Counter
+	openLetters   prometheus.Gauge
+	parkedNow     prometheus.Gauge
 
 	outboxRows  prometheus.Gauge
 	outboxAge   prometheus.Gauge
@@ -77,15 +83,22 @@ func New(opts Options) *Metrics {
 	m.interventions = m.counters("workflow_intervention_total", "Interventions, by action.", "action")
 	m.events = m.counters("workflow_event_total", "Inbound events, by outcome.", "outcome")
 
+	m.sla = m.counters("workflow_sla_total", "Service levels that were warned about or breached, by kind of step; workflow = the case as a whole.", "level", "kind")
+	m.healed = m.counters("workflow_liveness_healed_total", "Cases that had lost what would wake them and were armed again, by cause.", "cause")
+	m.resent = m.counter("workflow_request_resent_total", "Requests that were published again because no answer came or the bus lost them.")
+	m.purged = m.counter("workflow_instance_purged_total", "Finished instances that retention removed.")
+
 	m.batchInputs = m.histogram("rondo_commit_batch_inputs", "Inputs decided by one commit.", prometheus.ExponentialBuckets(1, 2, 11))
 	m.commitSeconds = m.histogram("rondo_commit_duration_seconds", "Time from loading a batch to its durable commit.", prometheus.ExponentialBuckets(0.00025, 2, 15))
 	m.deadLetters = m.counter("rondo_dead_letters_total", "Inbound entries that could never be applied.")
 	m.parked = m.counter("rondo_parked_events_total", "Inbound events kept until their case can use them.")
+	m.openLetters = m.gauge("rondo_dead_letters_open", "Dead letters that nobody has replayed or discarded.")
+	m.parkedNow = m.gauge("rondo_parked_events", "Inbound events that are parked now.")
 
 	m.outboxRows = m.gauge("rondo_outbox_backlog", "Committed events that are not yet published.")
 	m.outboxAge = m.gauge("rondo_outbox_age_seconds", "Age of the oldest event that is not yet published; 0 = none.")
 	m.timerLag = m.gauge("rondo_timer_lag_seconds", "How late the most overdue timer is; 0 = none is due.")
-	m.busLag = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rondo_bus_lag", Help: "Entries of a stream that the orchestrator has not acknowledged."}, []string{"stream"})
+	m.busLag = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rondo_bus_lag", Help: "Entries of a stream that a consumer group has not acknowledged."}, []string{"group", "stream"})
 	m.registry.MustRegister(m.busLag)
 
 	m.httpTotal = m.counters("rondo_http_requests_total", "HTTP requests answered.", "method", "route", "status")
@@ -203,10 +216,63 @@ func (m *Metrics) SetTimerLag(seconds float64) {
 	}
 }
 
-// SetBusLag tells how many entries of a stream wait for the orchestrator.
-func (m *Metrics) SetBusLag(stream string, n int64) {
+// SLA counts one service level that was warned about or breached.
+func (m *Metrics) SLA(level, kind string) {
 	if m != nil {
-		m.busLag.WithLabelValues(label(stream)).Set(float64(n))
+		m.sla.WithLabelValues(level, label(kind)).Inc()
+	}
+}
+
+// Healed counts cases that were armed again.
+func (m *Metrics) Healed(cause string, n int) {
+	if m != nil && n > 0 {
+		m.healed.WithLabelValues(cause).Add(float64(n))
+	}
+}
+
+// Resent counts requests that were published again.
+func (m *Metrics) Resent(n int) {
+	if m != nil && n > 0 {
+		m.resent.Add(float64(n))
+	}
+}
+
+// Purged counts instances that retention removed.
+func (m *Metrics) Purged(n int) {
+	if m != nil && n > 0 {
+		m.purged.Add(float64(n))
+	}
+}
+
+// SetWaiting tells how many events are parked and how many dead letters are open.
+func (m *Metrics) SetWaiting(parked, deadLetters int) {
+	if m != nil {
+		m.parkedNow.Set(float64(parked))
+		m.openLetters.Set(float64(deadLetters))
+	}
+}
+
+// Lag is how many entries of a stream a group has not acknowledged. A Tenant
+// group has an organisation in its name.
+type Lag struct {
+	Group, Stream string
+	Entries       int64
+	Tenant        bool
+}
+
+// SetBusLag tells how far every group is behind. Groups that are gone are shown
+// no more; those of tenants share the group "http" when tenant labels are off.
+func (m *Metrics) SetBusLag(lags []Lag) {
+	if m == nil {
+		return
+	}
+	m.busLag.Reset()
+	for _, lag := range lags {
+		group := lag.Group
+		if lag.Tenant && !m.tenants {
+			group = "http"
+		}
+		m.busLag.WithLabelValues(label(group), label(lag.Stream)).Add(float64(lag.Entries))
 	}
 }
 

@@ -60,8 +60,32 @@ func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
 			[]string{`rondo_dead_letters_total 3`, `rondo_parked_events_total 2`},
 		},
 		"gauges": {
-			func(m *metrics.Metrics) { m.SetOutbox(7, 1.5); m.SetTimerLag(-2); m.SetBusLag("case.created", 9) },
-			[]string{`rondo_outbox_backlog 7`, `rondo_outbox_age_seconds 1.5`, `rondo_timer_lag_seconds 0`, `rondo_bus_lag{stream="case.created"} 9`},
+			func(m *metrics.Metrics) { m.SetOutbox(7, 1.5); m.SetTimerLag(-2); m.SetBusLag([]metrics.Lag{{Group: "orchestrator", Stream: "case.created", Entries: 9}}) },
+			[]string{`rondo_outbox_backlog 7`, `rondo_outbox_age_seconds 1.5`, `rondo_timer_lag_seconds 0`, `rondo_bus_lag{group="orchestrator",stream="case.created"} 9`},
+		},
+		"what waits": {
+			func(m *metrics.Metrics) { m.SetWaiting(3, 2) },
+			[]string{`rondo_parked_events 3`, `rondo_dead_letters_open 2`},
+		},
+		"a group that is gone": {
+			func(m *metrics.Metrics) {
+				m.SetBusLag([]metrics.Lag{{Group: "gone", Stream: "a", Entries: 1}})
+				m.SetBusLag([]metrics.Lag{{Group: "g", Stream: "a", Entries: 2}, {Group: "http:acme:x", Stream: "a", Entries: 3, Tenant: true}})
+			},
+			[]string{"# TYPE rondo_bus_lag gauge\nrondo_bus_lag{group=\"g\",stream=\"a\"} 2\nrondo_bus_lag{group=\"http:acme:x\",stream=\"a\"} 3"},
+		},
+		"service levels, healing, retention": {
+			func(m *metrics.Metrics) {
+				m.SLA("breached", "run_ai_review")
+				m.Healed("timer", 2)
+				m.Healed("token", 0)
+				m.Resent(4)
+				m.Purged(5)
+			},
+			[]string{
+				`workflow_sla_total{kind="run_ai_review",level="breached"} 1`, `workflow_liveness_healed_total{cause="timer"} 2`,
+				`workflow_request_resent_total 4`, `workflow_instance_purged_total 5`,
+			},
 		},
 		"http": {
 			func(m *metrics.Metrics) { m.HTTP("GET", "/workflow-instances/{id}", 404, 0.001) },
@@ -92,7 +116,11 @@ func TestTenantLabelsCanBeTurnedOff(t *testing.T) {
 	m.InstanceStarted(&rondo.Instance{OrgID: "org-1", ProductID: "derm", DefinitionID: rondo.ID{0: 1}, Mode: rondo.ModeActive})
 	m.InstanceStarted(&rondo.Instance{OrgID: "org-2", ProductID: "onco", DefinitionID: rondo.ID{0: 2}, Mode: rondo.ModeActive})
 	m.InstanceEnded("org-1", metrics.EndedCompleted)
+	m.SetBusLag([]metrics.Lag{{Group: "http:org-1:g", Stream: "a", Entries: 2, Tenant: true}, {Group: "http:org-2:g", Stream: "a", Entries: 3, Tenant: true}})
 	page := scrape(t, m)
+	if want := `rondo_bus_lag{group="http",stream="a"} 5`; !strings.Contains(page, want) {
+		t.Errorf("the groups of two orgs should share one series %q:\n%s", want, page)
+	}
 	if want := `workflow_instance_started_total{definition="",mode="active",org="",product=""} 2`; !strings.Contains(page, want) {
 		t.Errorf("the two orgs should share one series %q:\n%s", want, page)
 	}
@@ -117,7 +145,12 @@ func TestNilMetricsCountNothingAndDoNotPanic(t *testing.T) {
 	m.Parked(1)
 	m.SetOutbox(1, 1)
 	m.SetTimerLag(1)
-	m.SetBusLag("s", 1)
+	m.SetBusLag([]metrics.Lag{{}})
+	m.SetWaiting(1, 1)
+	m.SLA("warning", "k")
+	m.Healed("timer", 1)
+	m.Resent(1)
+	m.Purged(1)
 	m.HTTP("GET", "/", 200, 1)
 	if m.Handler() == nil || m.Registry() == nil {
 		t.Error("a nil Metrics still has a handler and a registry")
