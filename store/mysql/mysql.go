@@ -112,6 +112,7 @@ func Open(rawURL string, opts Options) (*Store, error) {
 		Ignore:     "ON DUPLICATE KEY UPDATE %s = %s",
 		BigInt:     "SIGNED",
 		Head:       "SELECT seq FROM log_head WHERE id = 1",
+		ListIndex:  " FORCE INDEX (instances_listed)",
 		Unique:     func(err error) bool { return hasNumber(err, duplicateEntry) },
 		Fault:      faultOf,
 		Migrations: steps,

@@ -19,6 +19,8 @@ func appendValue(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case int64:
 		return strconv.AppendInt(b, v, 10)
+	case float64:
+		return strconv.AppendFloat(b, v, 'e', -1, 64)
 	case string:
 		return appendQuoted(b, v)
 	case []byte:
@@ -135,7 +137,7 @@ func newTexts(t *sqlstore.Tables) *texts {
 	}
 	const mark = "?"
 	copy(x.instances[:], strings.Split("SELECT "+sqlstore.HeldColumns(&t.Instances, "", mark)+" FROM instances WHERE ", mark))
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.JobResults} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.Attributes, &t.Loose, &t.JobResults} {
 		x.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES "
 	}
 	x.replace = "INSERT INTO instances (previous, " + t.Instances.Names("") + ") VALUES "

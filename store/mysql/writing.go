@@ -19,12 +19,14 @@ func (w *writing) rows(ctx context.Context, plan *sqlstore.Plan) error {
 	if err := w.updates(ctx, plan.Updates); err != nil {
 		return err
 	}
+	w.run(plan.Before)
 	for _, insert := range plan.Inserts {
 		if err := w.insert(ctx, w.texts.insert[insert.Table.Name], insert.Rows, "", nil); err != nil {
 			return err
 		}
 	}
 	w.rejudged(plan.Rejudged)
+	w.run(plan.After)
 	for _, d := range plan.Duplicates {
 		w.add("UPDATE events SET duplicates = duplicates + " + integer(d.Times) + " WHERE ")
 		w.text = appendEvents(w.text, "", []rondo.EventKey{d.Key})
@@ -51,6 +53,13 @@ func (w *writing) rows(ctx context.Context, plan *sqlstore.Plan) error {
 		w.statement()
 	}
 	return w.full(ctx)
+}
+
+func (w *writing) run(statements []sqlstore.Statement) {
+	for _, s := range statements {
+		w.text = appendStatement(w.text, s.Query, s.Args)
+		w.statement()
+	}
 }
 
 // appendStatement writes a statement with its parameters in place.

@@ -27,6 +27,11 @@ func columnsOf(t *sqlstore.Table, rows [][]any) []any {
 				b, _ := v.([]byte)
 				return b
 			})
+		case sqlstore.Float:
+			columns[i] = column(rows, i, func(v any) pgtype.Float8 {
+				n, ok := v.(float64)
+				return pgtype.Float8{Float64: n, Valid: ok}
+			})
 		case sqlstore.UUID:
 			columns[i] = column(rows, i, func(v any) pgtype.UUID {
 				b, _ := v.([]byte)

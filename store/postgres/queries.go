@@ -16,7 +16,7 @@ type queries struct {
 	rejudge, unpark, park, duplicate                     string
 	sent, sentMany                                       string
 	outbox, outboxMany                                   string
-	guardJoins, log                                      string
+	guardJoins, log, ack                                 string
 }
 
 func newQueries(t *sqlstore.Tables) *queries {
@@ -45,12 +45,13 @@ func newQueries(t *sqlstore.Tables) *queries {
 		sent:       "DELETE FROM outbox WHERE seq = $1",
 		sentMany:   "DELETE FROM outbox WHERE seq = ANY($1::bigint[])",
 		guardJoins: "SELECT 1 / (joins = $1)::int FROM log_head WHERE id = 1 FOR UPDATE",
+		ack:        sqlstore.Number(sqlstore.AckQuery),
 		insert:     map[string]string{},
 		insertMany: map[string]string{},
 	}
 	q.rejudge = guarded(q.rejudge, "$7::bigint")
 	q.duplicate = guarded(q.duplicate, "$4::bigint")
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Interventions, &t.DeadLetters, &t.JobResults} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Interventions, &t.DeadLetters, &t.Attributes, &t.Loose, &t.JobResults} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + parameters(table, "", 1) + ")"
 		q.insertMany[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") SELECT * FROM unnest(" + parameters(table, "[]", 1) + ")"
 	}
@@ -107,6 +108,8 @@ func typeOf(k sqlstore.Kind) string {
 		return "text"
 	case sqlstore.Bytes:
 		return "bytea"
+	case sqlstore.Float:
+		return "double precision"
 	default:
 		return "uuid"
 	}

@@ -45,6 +45,7 @@ func (w *writing) under(g guard, query string, args ...any) {
 
 func (w *writing) rows(plan *sqlstore.Plan) error {
 	w.updates(plan.Updates)
+	w.run(plan.Before)
 	for _, insert := range plan.Inserts {
 		if len(insert.Rows) > few {
 			w.batch.Queue(w.queries.insertMany[insert.Table.Name], columnsOf(insert.Table, insert.Rows)...)
@@ -55,6 +56,7 @@ func (w *writing) rows(plan *sqlstore.Plan) error {
 		}
 	}
 	w.rejudged(plan.Rejudged)
+	w.run(plan.After)
 	w.duplicates(plan.Duplicates)
 	switch {
 	case len(plan.Sent) > few:
@@ -69,14 +71,16 @@ func (w *writing) rows(plan *sqlstore.Plan) error {
 		if err != nil {
 			return err
 		}
-		w.batch.Queue(ackQuery, args...)
+		w.batch.Queue(w.queries.ack, args...)
 	}
 	return nil
 }
 
-// ackQuery is sqlstore.AckQuery with numbered parameters.
-const ackQuery = "UPDATE log_positions SET position = $1, acked = $2 WHERE grp = $3 AND stream = $4 " +
-	"AND EXISTS (SELECT 1 FROM log_groups g WHERE g.grp = $5 AND g.fence <= $6)"
+func (w *writing) run(statements []sqlstore.Statement) {
+	for _, s := range statements {
+		w.batch.Queue(sqlstore.Number(s.Query), s.Args...)
+	}
+}
 
 // updates replaces instances. Most only move, and then most columns stay as they
 // are: neither sent nor written.

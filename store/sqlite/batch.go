@@ -127,6 +127,9 @@ func (b *batch) write(plan *sqlstore.Plan) error {
 			return err
 		}
 	}
+	if err := b.run(plan.Before); err != nil {
+		return err
+	}
 	for _, insert := range plan.Inserts {
 		text := b.queries.insert[insert.Table.Name]
 		for _, row := range insert.Rows {
@@ -139,6 +142,9 @@ func (b *batch) write(plan *sqlstore.Plan) error {
 		if err := b.rejudge(&plan.Rejudged[i]); err != nil {
 			return err
 		}
+	}
+	if err := b.run(plan.After); err != nil {
+		return err
 	}
 	for _, d := range plan.Duplicates {
 		missing := sqlstore.Unknown("sqlite: update", "event "+d.Key.EventID.String())
@@ -163,12 +169,21 @@ func (b *batch) write(plan *sqlstore.Plan) error {
 	return nil
 }
 
+func (b *batch) run(statements []sqlstore.Statement) error {
+	for _, s := range statements {
+		if _, err := b.exec(s.Query, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // updateInstance replaces an instance if it is still the one decided upon.
 func (b *batch) updateInstance(u *sqlstore.InstanceUpdate) error {
-	same := [2]bool{u.SameStatus, u.SameWake}
+	same := [2]bool{u.Moves, u.SameWake}
 	args := make([]any, 0, len(u.Row)+1)
-	for i := sqlstore.MutableFrom; i < len(u.Row); i++ {
-		if !left(b.tables.Instances.Columns[i].Name, same) {
+	for i := range u.Row {
+		if !left(i, b.tables.Instances.Columns[i].Name, same) {
 			args = append(args, u.Row[i])
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type queries struct {
 	live, cancelled, parked, seen, active, listened, streams string
 	fileVersion                                              string
-	update                                                   map[[2]bool]string // by SameStatus and SameWake
+	update                                                   map[[2]bool]string // by Moves and SameWake
 	rejudge, unpark, park                                    string
 	duplicate, sent                                          string
 	insert                                                   map[string]string // by table
@@ -45,14 +45,14 @@ func newQueries(t *sqlstore.Tables) queries {
 	q.update = map[[2]bool]string{}
 	for _, same := range [][2]bool{{false, false}, {false, true}, {true, false}, {true, true}} {
 		var set []string
-		for _, c := range t.Instances.Columns[sqlstore.MutableFrom:] {
-			if !left(c.Name, same) {
+		for i, c := range t.Instances.Columns {
+			if !left(i, c.Name, same) {
 				set = append(set, c.Name+" = ?")
 			}
 		}
 		q.update[same] = "UPDATE instances SET " + strings.Join(set, ", ") + " WHERE id = ? AND org_id = ? AND case_id = ? AND version = ?"
 	}
-	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.JobResults} {
+	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Outbox, &t.Log, &t.Interventions, &t.DeadLetters, &t.Attributes, &t.Loose, &t.JobResults} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
 	}
 	return q
@@ -61,8 +61,8 @@ func newQueries(t *sqlstore.Tables) queries {
 // left reports whether an update leaves a column out: SQLite deletes and inserts
 // the entries of every index that an assigned column is part of, also when the
 // value stays the same.
-func left(column string, same [2]bool) bool {
-	return same[0] && column == "status" || same[1] && column == "wake_at"
+func left(nr int, column string, same [2]bool) bool {
+	return nr < sqlstore.MutableFrom || same[0] && nr < sqlstore.MovingFrom || same[1] && column == "wake_at"
 }
 
 // Update implements store.Cases. The whole batch, decide included, is one write

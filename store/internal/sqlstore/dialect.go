@@ -25,6 +25,9 @@ type Dialect struct {
 	BigInt string
 	// Head is a query for the highest number of the log.
 	Head string
+	// ListIndex follows FROM instances where a planner must be told which index
+	// has the order of a list.
+	ListIndex string
 	// Unique reports whether an error is a refused second row of a key.
 	Unique func(error) bool
 	// Fault says what kind of trouble any other error is.
@@ -38,6 +41,11 @@ func (d *Dialect) bind(query string) string {
 	if !d.Numbered {
 		return query
 	}
+	return Number(query)
+}
+
+// Number spells the parameters of a statement $1, $2 … and not ?.
+func Number(query string) string {
 	var b strings.Builder
 	b.Grow(len(query) + 16)
 	n := 0

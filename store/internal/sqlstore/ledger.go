@@ -70,41 +70,50 @@ func (c *Cold) Instance(ctx context.Context, org string, id rondo.ID) (*rondo.In
 	return found[0], nil
 }
 
-// Instances implements store.Ledger.
-func (c *Cold) Instances(ctx context.Context, filter store.InstanceFilter, page store.Page) ([]*rondo.Instance, error) {
-	query, args := c.instancesQuery(filter, page)
-	found, err := list(ctx, c.reader(), ReadInstance, query, args...)
-	return found, c.wrap("list instances", err)
-}
-
-// instancesQuery lists by the index (status, org, id). A list of an org over all
+// listed walks the index of lists, (status, org, id, …). A list of an org over all
 // states is the newest of each state, merged: the index has no order by id alone,
 // and one more index would cost every case.
-func (c *Cold) instancesQuery(filter store.InstanceFilter, page store.Page) (string, []any) {
-	columns := c.tables.Instances.Names("")
-	if filter.OrgID == "" || filter.CaseID != "" || filter.Status != "" || page.Limit <= 0 {
-		where := c.instanceConditions(filter)
-		tail := where.newest(page)
-		return "SELECT " + columns + " FROM instances" + tail, where.args
-	}
-	var query strings.Builder
-	var args []any
-	query.WriteString("SELECT " + columns + " FROM instances WHERE id IN (SELECT id FROM (")
-	for i, status := range []rondo.Status{rondo.StatusRunning, rondo.StatusHalted, rondo.StatusCompleted, rondo.StatusCancelled} {
-		filter.Status = status
-		where := c.instanceConditions(filter)
-		if i > 0 {
-			query.WriteString(" UNION ALL ")
+func (c *Cold) listed(filter store.InstanceFilter) source {
+	return func(ctx context.Context, after rondo.ID, n int) ([]rondo.ID, error) {
+		page := store.Page{After: after, Limit: n}
+		if filter.OrgID == "" || filter.CaseID != "" {
+			where := &conditions{}
+			c.narrow(where, filter)
+			tail := where.newest(page)
+			return list(ctx, c.reader(), readID, "SELECT id FROM instances"+tail, where.args...)
 		}
-		query.WriteString("SELECT id FROM (SELECT id FROM instances" + where.newest(page) + ") of_" + string(status))
-		args = append(args, where.args...)
+		var query strings.Builder
+		var args []any
+		for i, status := range statuses(filter) {
+			of := filter
+			of.Status = status
+			where := &conditions{}
+			c.narrow(where, of)
+			if i > 0 {
+				query.WriteString(" UNION ALL ")
+			}
+			query.WriteString("SELECT id FROM (SELECT id FROM instances" + c.dialect.ListIndex + where.newest(page) + ") of_" + string(status))
+			args = append(args, where.args...)
+		}
+		query.WriteString(" ORDER BY id DESC LIMIT ?")
+		return list(ctx, c.reader(), readID, query.String(), append(args, int64(n))...)
 	}
-	query.WriteString(") newest) ORDER BY id DESC LIMIT ?")
-	return query.String(), append(args, int64(page.Limit))
 }
 
-func (c *Cold) instanceConditions(filter store.InstanceFilter) *conditions {
-	where := &conditions{}
+// statuses are the states that a filter can match.
+func statuses(filter store.InstanceFilter) []rondo.Status {
+	switch {
+	case filter.Status != "":
+		return []rondo.Status{filter.Status}
+	case filter.StepID != "": // live in these only
+		return []rondo.Status{rondo.StatusRunning, rondo.StatusHalted}
+	default:
+		return []rondo.Status{rondo.StatusRunning, rondo.StatusHalted, rondo.StatusCompleted, rondo.StatusCancelled}
+	}
+}
+
+// narrow adds what a filter asks of the row of an instance.
+func (c *Cold) narrow(where *conditions, filter store.InstanceFilter) {
 	where.is("org_id", filter.OrgID)
 	where.is("case_id", filter.CaseID)
 	where.is("product_id", filter.ProductID)
@@ -115,6 +124,9 @@ func (c *Cold) instanceConditions(filter store.InstanceFilter) *conditions {
 	}
 	where.is("halt_reason", filter.ReasonCode)
 	if filter.StepID != "" {
+		if filter.Status == "" {
+			where.add("status IN ('running', 'halted')")
+		}
 		where.add(c.dialect.contains("step_ids"), " "+filter.StepID+" ")
 	}
 	if !filter.StartedFrom.IsZero() {
@@ -123,7 +135,6 @@ func (c *Cold) instanceConditions(filter store.InstanceFilter) *conditions {
 	if !filter.StartedTo.IsZero() {
 		where.add("started_at < ?", Micros(filter.StartedTo))
 	}
-	return where
 }
 
 // Steps implements store.Ledger.

@@ -170,9 +170,11 @@ func (c *Cold) LogHead(ctx context.Context) (int64, error) {
 	return head, c.wrap("read the head of the log", err)
 }
 
-// AckQuery stores one position: its parameters are position, acked, group,
-// stream, group and fence.
+// AckQuery stores one position unless a later one is stored: its parameters are
+// position, acked, group, stream, position, position, the length of acked, group
+// and fence. Of two positions with the same cursor the later one has acked more.
 const AckQuery = "UPDATE log_positions SET position = ?, acked = ? WHERE grp = ? AND stream = ? " +
+	"AND (position < ? OR (position = ? AND LENGTH(acked) <= ?)) " +
 	"AND EXISTS (SELECT 1 FROM log_groups g WHERE g.grp = ? AND g.fence <= ?)"
 
 // AckArgs are the parameters of AckQuery.
@@ -181,7 +183,10 @@ func AckArgs(state *store.GroupState) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []any{state.Cursor, acked, state.Group, state.Stream, state.Group, state.Fence}, nil
+	return []any{
+		state.Cursor, acked, state.Group, state.Stream,
+		state.Cursor, state.Cursor, int64(len(acked)), state.Group, state.Fence,
+	}, nil
 }
 
 // LogAck implements store.Log.

@@ -20,12 +20,20 @@ type Plan struct {
 	// restore) and others are made in their place; tokens do not.
 	Token      int64
 	Updates    []InstanceUpdate
-	Inserts    []Insert // tables with rows to add
+	Before     []Statement // what makes room for rows to add
+	Inserts    []Insert    // tables with rows to add
 	Rejudged   []Rejudged
+	After      []Statement // what follows from events that are judged again
 	Duplicates []Duplicate
 	Sent       []int64
 	Acks       []store.GroupState
 	Outgoing   []rondo.Outgoing
+}
+
+// Statement is one for a case that is rare: its parameters are ?.
+type Statement struct {
+	Query string
+	Args  []any
 }
 
 // Insert is the rows to add to one table.
@@ -38,13 +46,11 @@ type Insert struct {
 type InstanceUpdate struct {
 	Row      []any // all columns of instances
 	Previous int64
-	// SameStatus and SameWake say that the columns status and wake_at stay what
-	// they are, as far as the batch has loaded the instance. A driver whose
-	// database rewrites every index of a column that is assigned leaves them out.
-	SameStatus, SameWake bool
 	// Moves says that only columns from MovingFrom on differ from what the batch has
-	// loaded.
-	Moves bool
+	// loaded, and SameWake that wake_at, the first of them, does not either. A
+	// driver whose database rewrites every index of a column that is assigned leaves
+	// out what stays as it is.
+	Moves, SameWake bool
 }
 
 // MovingRow is the row of Tables.Moving.
@@ -92,7 +98,10 @@ func NewPlan(t *Tables, loaded *store.Loaded, w *store.Write) (*Plan, error) {
 	p.insert(&t.DeadLetters, rowsOf(w.DeadLetters, deadLetterRow))
 	p.insert(&t.JobResults, jobResultRows(w.JobResults))
 	p.insert(&t.Parked, parkedRows(w.Events))
+	p.insert(&t.Loose, looseRows(w.Events))
+	p.attributes(t, w)
 	p.rejudged(w.Rejudged)
+	p.loosen()
 	p.duplicates(w.Duplicates)
 	return p, nil
 }
@@ -113,7 +122,6 @@ func (p *Plan) instances(t *Tables, loaded *store.Loaded, writes []store.Instanc
 		}
 		update := InstanceUpdate{Row: row, Previous: w.Previous}
 		if before := loaded.Cases[w.Instance.Key()].Instance; before != nil && before.ID == w.Instance.ID {
-			update.SameStatus = before.Status == w.Instance.Status
 			update.SameWake = Micros(before.WakeAt) == Micros(w.Instance.WakeAt)
 			update.Moves = moves(before, w.Instance)
 		}

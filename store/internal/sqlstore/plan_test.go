@@ -16,9 +16,9 @@ func TestPlanKnowsWhatStaysTheSame(t *testing.T) {
 	loaded := NewLoaded(store.Load{Cases: []rondo.CaseKey{before.Key()}})
 	Keep(loaded, before)
 	tests := map[string]struct {
-		change     func(*rondo.Instance)
-		sameStatus bool
-		sameWake   bool
+		change   func(*rondo.Instance)
+		moves    bool
+		sameWake bool
 	}{
 		"nothing indexed changed":       {func(*rondo.Instance) {}, true, true},
 		"less than a microsecond later": {func(i *rondo.Instance) { i.WakeAt = at.Add(time.Nanosecond) }, true, true},
@@ -39,8 +39,8 @@ func TestPlanKnowsWhatStaysTheSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			update := plan.Updates[0]
-			if update.SameStatus != test.sameStatus || update.SameWake != test.sameWake {
-				t.Errorf("same status %v and wake-up %v, want %v and %v", update.SameStatus, update.SameWake, test.sameStatus, test.sameWake)
+			if update.Moves != test.moves || update.SameWake != test.sameWake {
+				t.Errorf("moves %v and same wake-up %v, want %v and %v", update.Moves, update.SameWake, test.moves, test.sameWake)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ const (
 	Text
 	Bytes
 	UUID
+	Float
 )
 
 // Column is one column of a table that the write path fills.
@@ -44,7 +45,7 @@ func (t *Table) Names(prefix string) string {
 // Tables are the tables of the write path. The order of columns here is the
 // order of values in rows and in what the Read functions take.
 type Tables struct {
-	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters, JobResults Table
+	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters, JobResults, Attributes, Loose Table
 }
 
 // MutableFrom is the first column of instances that a later commit may change;
@@ -138,6 +139,21 @@ func NewTables() *Tables {
 			{"org_id", Text},
 			{"case_id", Text},
 			{"event_id", UUID},
+		}},
+		Loose: Table{"loose_events", []Column{
+			{"org_id", Text},
+			{"event_id", UUID},
+			{"id", UUID},
+			{"case_id", Text},
+			{"outcome", Text},
+			{"type", Text},
+		}},
+		Attributes: Table{"attributes", []Column{
+			{"instance_id", UUID},
+			{"path", Text},
+			{"value", Bytes},
+			{"number", Float},
+			{"org_id", Text},
 		}},
 		Outbox: Table{"outbox", outgoing},
 		Log:    Table{"log_entries", append([]Column{{"seq", Int}}, outgoing...)},

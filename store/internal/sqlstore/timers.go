@@ -63,3 +63,16 @@ func (c *Cold) NextWake(ctx context.Context) (time.Time, error) {
 	}, "SELECT MIN(wake_at) FROM instances WHERE wake_at IS NOT NULL")
 	return next, c.wrap("read the next wake-up", err)
 }
+
+// Unarmed implements store.Timers. Its condition is that of the index
+// instances_unarmed, which is empty as long as all is well; where indexes have no
+// conditions, (wake_at, status) finds the same rows.
+func (c *Cold) Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error) {
+	found, err := list(ctx, c.reader(), readDue, "SELECT id, org_id, case_id FROM instances "+
+		"WHERE wake_at IS NULL AND (status = 'running' OR (status = 'halted' AND deadline_exceeded = 0)) ORDER BY id LIMIT ?", int64(max(limit, 0)))
+	keys := make([]rondo.CaseKey, len(found))
+	for i, row := range found {
+		keys[i] = row.key
+	}
+	return keys, c.wrap("look for unarmed cases", err)
+}

@@ -9,7 +9,7 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// The values that rows are made of: int64, string, []byte and nil. Databases
+// The values that rows are made of: int64, float64, string, []byte and nil. Databases
 // give them back as those or close relatives; reader undoes the difference.
 
 // Micros is a time as it is stored.
@@ -104,6 +104,27 @@ func (r *reader) int() int64 {
 	default:
 		r.fail(v, "an integer")
 		return 0
+	}
+}
+
+// float reads a number that may be absent.
+func (r *reader) float() (number float64, ok bool) {
+	switch v := r.take().(type) {
+	case nil:
+		return 0, false
+	case float64:
+		return v, true
+	case int64:
+		return float64(v), true
+	case []byte:
+		n, err := strconv.ParseFloat(string(v), 64)
+		if err != nil {
+			r.fail(v, "a number")
+		}
+		return n, true
+	default:
+		r.fail(v, "a number")
+		return 0, false
 	}
 }
 
