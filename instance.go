@@ -106,6 +106,9 @@ type StepLife struct {
 	Retries  int `json:"retries,omitempty"` // automatic retries spent
 	Ended    int `json:"ended,omitempty"`   // Seq of its newest finished row
 	Output   int `json:"output,omitempty"`  // Seq of the row whose output is in the context
+	// SLA is what is left of the clock of an attempt that ended without leaving the
+	// step: the next attempt goes on with it. Nil = the next one enters anew.
+	SLA *Clock `json:"sla,omitempty"`
 }
 
 // Fork is a parallel step whose branches are in flight. Its own attempt is kept

@@ -40,6 +40,9 @@ const (
 	TypeWorkflowCompleted  = "workflow.completed"
 	TypeWorkflowCancelled  = "workflow.cancelled"
 	TypeWorkflowIntervened = "workflow.intervened"
+
+	TypeWorkflowSLAWarned   = "workflow.sla_warned"
+	TypeWorkflowSLABreached = "workflow.sla_breached"
 )
 
 // inbound and outbound are the catalogue: what modules publish and what only
@@ -60,6 +63,7 @@ var (
 		TypeCaseWorkflowCompleted,
 		TypeWorkflowStarted, TypeWorkflowHalted, TypeWorkflowCompleted,
 		TypeWorkflowCancelled, TypeWorkflowIntervened,
+		TypeWorkflowSLAWarned, TypeWorkflowSLABreached,
 	}
 )
 

@@ -128,6 +128,8 @@ func TestSchemasTellPayloadsApart(t *testing.T) {
 		TypeWorkflowHalted:        {[]string{`{"instance_id":` + id + `,"halt_step_id":"s","reason_code":"step_timeout"}`}, []string{`{"instance_id":` + id + `,"halt_step_id":null,"reason_code":"step_timeout"}`}},
 		TypeWorkflowCompleted:     {[]string{`{"instance_id":` + id + `,"completed_at":"2026-01-31T12:00:00Z"}`}, []string{`{"instance_id":` + id + `,"completed_at":"yesterday"}`}},
 		TypeWorkflowCancelled:     {[]string{`{"instance_id":` + id + `,"cancelled_by":"u"}`}, []string{`{"instance_id":"x","cancelled_by":"u"}`}},
+		TypeWorkflowSLAWarned:     {[]string{`{"instance_id":` + id + `,"since":"2026-01-31T12:00:00Z","limit_seconds":0.5}`, `{"instance_id":` + id + `,"step_id":"s","since":"2026-01-31T12:00:00Z","limit_seconds":60}`}, []string{`{"instance_id":` + id + `,"since":"now","limit_seconds":60}`, `{"instance_id":` + id + `,"step_id":"","since":"2026-01-31T12:00:00Z","limit_seconds":60}`}},
+		TypeWorkflowSLABreached:   {[]string{`{"instance_id":` + id + `,"step_id":"s","since":"2026-01-31T12:00:00Z","limit_seconds":60}`}, []string{`{"instance_id":` + id + `,"since":"2026-01-31T12:00:00Z"}`, `{"instance_id":` + id + `,"since":"2026-01-31T12:00:00Z","limit_seconds":0}`}},
 		TypeWorkflowIntervened:    {[]string{`{"instance_id":` + id + `,"action":"retry_step","performed_by":"u","reason":"r"}`}, []string{`{"instance_id":` + id + `,"action":"retry-step","performed_by":"u"}`}},
 	}
 	for _, eventType := range Types() {

@@ -156,14 +156,16 @@ func TestWordsThatNoEventCanCarryAreRefused(t *testing.T) {
 }
 
 func TestAHaltStepWithTooManyWordsHaltsForThatReason(t *testing.T) {
-	w := newWorld(compiled(t, []byte(`
+	snapshot := compiled(t, []byte(`
 name: words
 start_step: work
 steps:
   work: {kind: no_op, transitions: {on_complete: done, on_failure: stop}}
   done: {kind: emit_final, transitions: {on_complete: TERMINAL}}
-  stop: {kind: long_halt, params: {reason_code: step_failed, note: "`+strings.Repeat("x", MaxWords)+`"}}
-`)))
+  stop: {kind: halt, params: {reason_code: step_failed}}
+`))
+	snapshot.Steps["stop"].Params["note"] = quoted(strings.Repeat("x", MaxWords)) // more than a definition may say today
+	w := newWorld(snapshot)
 	w.say(t, event.TypeCaseCreated, w.caseID, `{}`)
 	d := w.answerStep(t, "work", "ext.noop.failed", `{}`)
 	if d.Instance.HaltReason != haltContractViolation || d.Instance.HaltStepID != "work" || d.Instance.HaltNote != "" {

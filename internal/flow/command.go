@@ -23,6 +23,7 @@ func decideCommand(s State, c Command, env Env) Decision {
 	if err := m.refuse(c); err != nil {
 		return Decision{Refused: err}
 	}
+	m.announceLevels()
 	switch rondo.ActionName(c.Action) {
 	case rondo.ActionSupersede:
 		return m.supersede(s.Start, c)

@@ -59,6 +59,9 @@ func (m *move) delayedUntil(step *definition.Step) (due time.Time, broken string
 // readTime reads RFC 3339 text or epoch milliseconds. Years that RFC 3339 cannot
 // write are no times.
 func readTime(raw json.RawMessage) (at time.Time, ok bool) {
+	if len(raw) == 0 {
+		return at, false
+	}
 	if raw[0] == '"' {
 		parsed, err := time.Parse(time.RFC3339, text(raw))
 		at, ok = parsed, err == nil

@@ -136,6 +136,9 @@ type Decision struct {
 	Outbox []rondo.Outgoing
 	// Intervention is the record of a command.
 	Intervention *rondo.Intervention
+	// Healed counts what should have woken the instance, was not armed, and is now
+	// (see Unarmed and Timer.Heal).
+	Healed int
 	// Refused says why a command was not done; then everything else is zero.
 	Refused error
 }

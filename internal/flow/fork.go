@@ -152,7 +152,7 @@ func (m *move) endFork(k int, why string, end ending) rondo.Attempt {
 // skipWithin ends what is open in the branches of a fork, also in forks within.
 func (m *move) skipWithin(fork, why string) {
 	m.own()
-	skipped := ending{status: rondo.StepSkipped, failure: failure{code: why}.json()}
+	skipped := ending{status: rondo.StepSkipped, failure: failure{code: why}.json(), over: true}
 	for i := 0; i < len(m.inst.Machine.Live); {
 		if m.inst.Machine.Live[i].Fork != fork {
 			i++

@@ -81,6 +81,7 @@ func note(row *rondo.EventRecord, j judgement) {
 
 // receive judges an event of a case that has an instance, and applies it.
 func (m *move) receive(e *event.Envelope) judgement {
+	m.announceLevels()
 	m.deadline()
 	j := m.judge(e)
 	if j.outcome == rondo.OutcomeApplied {

@@ -29,19 +29,6 @@ func (m *move) manual(att rondo.Attempt, step *definition.Step) string {
 	return ""
 }
 
-// completeManual ends a live manual attempt with what a person chose and filled
-// in, and moves on. What does not fit is refused and changes nothing.
-func (m *move) completeManual(i int, outcome string, form json.RawMessage) error {
-	step := m.snap.Steps[m.inst.Machine.Live[i].StepID]
-	output, err := m.manualOutput(step, outcome, form)
-	if err != nil {
-		return err
-	}
-	ended := m.end(i, ending{status: rondo.StepCompleted, output: output, outcome: outcome})
-	m.follow(tokenOf(&ended), step.Transitions[outcome])
-	return nil
-}
-
 // manualOutput checks what a person answered and makes {outcome, …form} of it.
 func (m *move) manualOutput(step *definition.Step, outcome string, form json.RawMessage) (json.RawMessage, error) {
 	if step == nil || step.Manual == nil {

@@ -70,6 +70,7 @@ func newName(renamed map[string]string, id string) string {
 func (m *move) settle(plan MigrationPlan, target *Start) {
 	was := m.snap
 	m.snap = target.Snapshot
+	m.forgotten = append([]string{}, was.Search...)
 	m.inst.DefinitionID, m.inst.SnapshotHash = target.DefinitionID, target.Snapshot.Hash
 	goes := make(map[string]string, len(plan.Steps))
 	for _, s := range plan.Steps {

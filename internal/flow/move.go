@@ -23,7 +23,8 @@ type move struct {
 	parked []rondo.EventRecord // still parked, oldest first
 	// envelopes are those of parked events that were looked at already.
 	envelopes map[rondo.ID]*event.Envelope
-	reopening string // step that is about to get its next attempt; "" = none
+	reopening string   // step that is about to get its next attempt; "" = none
+	forgotten []string // not nil = the paths that were searchable before a migration
 	decided   Decision
 }
 
@@ -54,6 +55,7 @@ func (m *move) own() {
 func (m *move) finish() Decision {
 	if m.owned {
 		m.failStranded()
+		m.searchable()
 		m.inst.WakeAt = nextWake(m.inst, m.now)
 		m.decided.Instance = m.inst
 	}
@@ -146,6 +148,10 @@ func (m *move) mint(step *definition.Step) rondo.Attempt {
 	m.own()
 	life := m.inst.Machine.Steps[step.ID]
 	life.Attempts++
+	sla := startClock(step.SLA, m.now)
+	if life.SLA != nil {
+		sla, life.SLA = *life.SLA, nil
+	}
 	m.setLife(step.ID, life)
 	return rondo.Attempt{
 		RowID:         m.env.NewID(),
@@ -157,6 +163,7 @@ func (m *move) mint(step *definition.Step) rondo.Attempt {
 		Cause:         m.cause,
 		Fork:          step.Fork,
 		Branch:        step.Branch,
+		SLA:           sla,
 	}
 }
 
@@ -173,6 +180,7 @@ type ending struct {
 	output  json.RawMessage // nil = none
 	failure json.RawMessage // nil = none
 	outcome string          // the transition followed
+	over    bool            // no transition was followed and the step will not be tried again
 }
 
 // record writes the row of an attempt that ended and folds its output into the
@@ -186,6 +194,9 @@ func (m *move) record(att rondo.Attempt, end ending) {
 	if end.output != nil {
 		life.Output = machine.Finished
 		m.inst.Context[att.StepID] = end.output
+	}
+	if end.outcome == "" && !end.over {
+		life.SLA = m.leftOf(&att)
 	}
 	m.setLife(att.StepID, life)
 	m.decided.Steps = append(m.decided.Steps, rondo.Step{

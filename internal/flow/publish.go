@@ -70,7 +70,7 @@ func (m *move) complete() {
 
 // skipLive ends whatever is still open, because the instance has ended.
 func (m *move) skipLive(code string) {
-	skipped := ending{status: rondo.StepSkipped, failure: failure{code: code}.json()}
+	skipped := ending{status: rondo.StepSkipped, failure: failure{code: code}.json(), over: true}
 	for len(m.inst.Machine.Live) > 0 {
 		m.end(0, skipped)
 	}

@@ -60,6 +60,7 @@ func (m *move) create(start *Start, inst *rondo.Instance) {
 	inst.StartedAt = m.now
 	inst.DeadlineAt = m.now.Add(start.Snapshot.WorkflowTimeout)
 	inst.Version = 1
+	inst.Machine.SLA = startClock(start.Snapshot.SLA, m.now)
 	m.inst = inst
 	m.owned = true
 	m.decided.Created = true

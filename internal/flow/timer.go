@@ -14,6 +14,10 @@ func decideTimer(s State, in Timer, env Env) Decision {
 		return Decision{}
 	}
 	m := newMove(s, env)
+	if in.Heal {
+		m.heal()
+	}
+	m.announceLevels()
 	m.deadline()
 	for m.inst.Status == rondo.StatusRunning && m.fireNext() {
 	}

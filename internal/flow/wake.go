@@ -17,13 +17,17 @@ func nextWake(inst *rondo.Instance, now time.Time) time.Time {
 	return due
 }
 
-// Due is when the next thing becomes due by itself: the deadline, a retry, a
-// timeout or a re-send. Zero = nothing can.
+// Due is when the next thing becomes due by itself: the deadline, a service
+// level, a retry, a delay, a timeout or a re-send. Zero = nothing can.
 func Due(inst *rondo.Instance) time.Time {
-	if inst.Status.Terminal() || inst.Status == rondo.StatusHalted && inst.DeadlineExceeded {
+	if inst.Status.Terminal() {
 		return time.Time{}
 	}
-	due := inst.DeadlineAt
+	due := levelsDue(inst)
+	if inst.Status == rondo.StatusHalted && inst.DeadlineExceeded {
+		return due
+	}
+	due = earliest(due, inst.DeadlineAt)
 	if inst.Status == rondo.StatusRunning {
 		for i := range inst.Machine.Live {
 			if at := attemptDue(&inst.Machine.Live[i]); !at.IsZero() && at.Before(due) {
