@@ -113,6 +113,7 @@ type Seen struct {
 	Waiting    []string     `json:"waiting,omitempty"`
 	Events     []string     `json:"events"`
 	Took       Duration     `json:"took"`
+	Refused    []string     `json:"refused,omitempty"` // what people were not allowed to do
 
 	steps   []rondo.Step
 	context rondo.Context

@@ -147,3 +147,60 @@ func TestMalformedTestsAreRefusedWithTheirPlace(t *testing.T) {
 		})
 	}
 }
+
+// approval has every way to wait: for a person, an event, a time, and for
+// branches of its own.
+const approval = `{
+	"name": "Approval", "start_step": "both",
+	"steps": {
+		"both": {"kind": "parallel", "params": {"branches": {"boss": "sign", "goods": "arrival"}}, "transitions": {"on_complete": "rest"}},
+		"sign": {"kind": "manual", "params": {"title": "Sign", "outcomes": ["yes", "no"], "form": {"type": "object", "required": ["note"], "properties": {"note": {"type": "string"}}}},
+			"transitions": {"yes": "JOIN", "no": "refused"}},
+		"refused": {"kind": "halt", "params": {"reason_code": "manual_halt", "note": "The boss said no."}},
+		"arrival": {"kind": "wait_for_event", "params": {"event_type": "ext.goods.arrived", "match": "event.payload.count >= 3"}, "timeout_seconds": 864000,
+			"transitions": {"on_event": "JOIN", "on_timeout": "JOIN"}},
+		"rest": {"kind": "delay", "params": {"seconds": 3600}, "transitions": {"on_complete": "done"}},
+		"done": {"kind": "emit_final", "transitions": {"on_complete": "TERMINAL"}}
+	}
+}`
+
+func TestEveryWayToWaitCanBeScripted(t *testing.T) {
+	report := deftest.Run(compiled(t, approval), tests(t, `
+- name: signed and arrived
+  given:
+    steps:
+      sign: {choose: "yes", form: {note: fine}, after: 2d}
+      arrival: {complete: {count: 3}, after: 1d}
+    events: [{after: 1h, type: ext.goods.arrived, payload: {count: 2}}]
+  expect:
+    status: completed
+    path: [arrival, sign, both, rest, done]
+    took: 49h
+    context: {sign: {outcome: "yes", note: fine}, both.branches: {boss: done, goods: done}, arrival.count: 3}
+- name: refused
+  given: {steps: {sign: {choose: "no", form: {note: sorry}}, arrival: {silent: true}}}
+  expect: {status: halted, halt_reason: manual_halt, halt_step_id: sign}
+- name: it never arrives
+  given: {steps: {sign: {choose: "yes", form: {note: fine}}, arrival: {silent: true}}}
+  expect: {status: completed, took: 241h}
+`))
+	for _, r := range report.Results {
+		if !r.Passed {
+			t.Errorf("%s: %s (path %v)", r.Name, strings.Join(r.Failures, "; "), r.Seen.Path)
+		}
+	}
+	if report.Coverage.Percent != 100 {
+		t.Errorf("coverage %+v", report.Coverage)
+	}
+}
+
+func TestWhatAPersonMayNotDoFailsTheTest(t *testing.T) {
+	report := deftest.Run(compiled(t, approval), tests(t, `
+- name: a form that is not filled in
+  given: {steps: {sign: {choose: "yes"}, arrival: {silent: true}}}
+  expect: {status: running, waiting: [sign]}
+`))
+	if got := report.Results[0].Failures; len(got) != 1 || !strings.HasPrefix(got[0], "complete_step sign was refused: ") {
+		t.Errorf("failures %q", got)
+	}
+}

@@ -3,7 +3,9 @@ package deftest
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -132,6 +134,10 @@ func (p *play) plan(at time.Time, input func(*play) flow.Input) {
 // decide lets the machine judge one input and keeps what it says.
 func (p *play) decide(input flow.Input) {
 	d := flow.Decide(p.state, input, flow.Env{Now: p.now, NewID: p.newID, Known: event.Known})
+	if d.Refused != nil {
+		p.refused(input, d.Refused)
+		return
+	}
 	if d.Instance != nil {
 		if d.Created {
 			p.state.Snapshot = p.snap
@@ -156,6 +162,18 @@ func (p *play) decide(input flow.Input) {
 			p.seen.Events = append(p.seen.Events, out.Stream)
 		}
 	}
+}
+
+// refused notes that a person may not do what the script says. The step that it
+// was about still waits, and nothing else in the script will answer it.
+func (p *play) refused(input flow.Input, err error) {
+	command, _ := input.(flow.Command)
+	why := err.Error()
+	if e, ok := errors.AsType[*rondo.Error](err); ok && len(e.Fields) > 0 {
+		why += ": " + e.Fields[0].Pointer + " " + e.Fields[0].Message
+	}
+	p.seen.Refused = append(p.seen.Refused, strings.TrimSpace(command.Action+" "+command.StepID)+" was refused: "+why)
+	p.unasked[command.StepID] = true
 }
 
 func (p *play) finish() Seen {

@@ -39,6 +39,7 @@ func runOne(snap *definition.Snapshot, test *Test) Result {
 	}
 	slices.Sort(result.Failures)
 	result.Seen = newPlay(snap, rondo.ID{}, &test.Given).run()
+	result.Failures = append(result.Failures, result.Seen.Refused...)
 	result.Failures = append(result.Failures, test.Expect.compare(snap, &result.Seen)...)
 	result.Passed = len(result.Failures) == 0
 	return result
