@@ -117,6 +117,7 @@ type NewDefinition struct {
 	ProductID  string         // "" = every product of the org
 	Source     []byte         // JSON, JSON with comments and trailing commas, or YAML
 	TemplateID ID             // zero = none
+	Template   bool           // make a template, of every organisation; only an admin may
 	Reason     string         // kept in the first revision; "" = none
 }
 
