@@ -43,6 +43,9 @@ type Config struct {
 	Queue int
 	// Retention is how long delivered events stay on the bus. Default 7 days.
 	Retention time.Duration
+	// Liveness is how often the engine looks for cases that have lost what would
+	// wake them. Default 5 s.
+	Liveness time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// Log receives what operators must know; payloads are never logged. Default:
@@ -68,6 +71,8 @@ type Commit struct {
 	Interventions []rondo.Intervention
 	Sent          []rondo.Outgoing
 	DeadLetters   int
+	Healed        map[string]int // cases that had lost what would wake them, by cause
+	Purged        int            // instances that retention removed
 }
 
 // Change is one instance before and after. Before is nil when it was created.
@@ -89,10 +94,12 @@ type Engine struct {
 	now       func() time.Time
 	log       *slog.Logger
 	retention time.Duration
+	liveness  time.Duration
 	observer  Observer
 
 	types   inboundTypes
 	inbound inboundSet
+	feeds   feedSet
 
 	intake   context.CancelFunc // ends what feeds the loop
 	outflow  context.CancelFunc // ends what sends its effects
@@ -101,6 +108,7 @@ type Engine struct {
 	wakeSoon chan struct{}
 	lost     chan struct{}
 	learned  chan struct{} // there may be new event types
+	jobsSoon chan struct{} // a job was made here
 }
 
 // New wires an engine. It does no I/O.
@@ -117,12 +125,15 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Retention <= 0 {
 		cfg.Retention = 7 * 24 * time.Hour
 	}
+	if cfg.Liveness <= 0 {
+		cfg.Liveness = 5 * time.Second
+	}
 	if w, ok := cfg.Store.(writers); ok && cfg.Shards <= 0 {
 		cfg.Shards = w.Writers()
 	}
 	e := &Engine{
-		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, observer: cfg.Observer,
-		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1),
+		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, liveness: cfg.Liveness, observer: cfg.Observer,
+		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
 		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
@@ -186,6 +197,8 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.feeders.Go(func() { e.runTimers(intake) })
 	e.feeders.Go(func() { e.runUpkeep(intake) })
+	e.feeders.Go(func() { e.runJobs(intake) })
+	e.feeders.Go(func() { e.runLiveness(intake) })
 	return nil
 }
 
@@ -197,6 +210,9 @@ func (e *Engine) Stop(ctx context.Context) {
 		return
 	}
 	e.intake()
+	if err := e.feeds.closeAll(); err != nil {
+		e.log.Warn("closing event streams", "error", err)
+	}
 	e.inbound.stopFetching()
 	e.feeders.Wait()
 	e.loop.Stop(ctx)
@@ -213,6 +229,18 @@ func (e *Engine) Stop(ctx context.Context) {
 	}
 }
 
+// heal counts a case that was armed again.
+func (c *Commit) heal(before *rondo.Instance) {
+	if c.Healed == nil {
+		c.Healed = map[string]int{}
+	}
+	cause := HealedToken
+	if before.WakeAt.IsZero() {
+		cause = HealedTimer
+	}
+	c.Healed[cause]++
+}
+
 // committed tells the observer what a batch did and wakes the timer poller when
 // an instance wants to be woken soon.
 func (e *Engine) committed(b caseloop.Batch) {
@@ -226,6 +254,9 @@ func (e *Engine) committed(b caseloop.Batch) {
 		}
 		if e.observer == nil {
 			continue
+		}
+		if d.Healed {
+			commit.heal(d.Before)
 		}
 		commit.Steps = append(commit.Steps, d.Decision.Steps...)
 		commit.Events = append(commit.Events, d.Decision.Rejudged...)
