@@ -15,6 +15,7 @@ import (
 type Draft struct {
 	Body            json.RawMessage // plain compact JSON, members in the order written
 	Name            string
+	Semver          string // of a run: the version its author wrote; "" otherwise
 	DefaultMode     rondo.Mode
 	WorkflowTimeout time.Duration
 }

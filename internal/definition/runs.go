@@ -1,0 +1,256 @@
+package definition
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rondo-engine/rondo/event"
+)
+
+// runJSON is what the rules of a run look at. Its body has the shape.
+type runJSON struct {
+	Steps       []runStepJSON              `json:"steps"`
+	Changes     map[string]json.RawMessage `json:"changes"`
+	InputSchema json.RawMessage            `json:"input_schema"`
+}
+
+type runStepJSON struct {
+	ID           string                     `json:"id"`
+	DependsOn    []string                   `json:"depends_on"`
+	Input        map[string]json.RawMessage `json:"input"`
+	OutputSchema json.RawMessage            `json:"output_schema"`
+	Timeout      *string                    `json:"timeout"`
+	Cache        struct {
+		TTL *string `json:"ttl"`
+	} `json:"cache"`
+	Retry struct {
+		Backoff *string `json:"backoff"`
+	} `json:"retry"`
+	Raise *struct {
+		EventType string          `json:"event_type"`
+		CaseID    json.RawMessage `json:"case_id"`
+		Payload   json.RawMessage `json:"payload"`
+	} `json:"raise"`
+}
+
+// runChecker carries one judgement of a run.
+type runChecker struct {
+	*problems
+	places map[string]int             // step → its place in the list
+	needs  map[string][]string        // step → steps it depends on that exist
+	before map[string]map[string]bool // step → every step before it; set when there is no cycle
+}
+
+func checkRun(body json.RawMessage, p *problems) {
+	var run runJSON
+	if err := json.Unmarshal(body, &run); err != nil {
+		p.add("invalid_json", "", "%s", err)
+		return
+	}
+	c := runChecker{problems: p, places: map[string]int{}, needs: map[string][]string{}}
+	if len(run.Steps) == 0 {
+		p.add("steps_missing", "/steps", "a run needs at least one step")
+	}
+	readSchema(run.InputSchema, "/input_schema", p)
+	for i, step := range run.Steps {
+		if first, twice := c.places[step.ID]; twice {
+			p.add("step_repeated", pointer("steps", fmt.Sprint(i), "id"), "the id %s is that of step %d already; ids are unique", quote(step.ID), first)
+			continue
+		}
+		c.places[step.ID] = i
+	}
+	ids := sortedKeys(c.places)
+	for i, step := range run.Steps {
+		for j, need := range step.DependsOn {
+			if _, exists := c.places[need]; !exists {
+				p.add("target_unknown", pointer("steps", fmt.Sprint(i), "depends_on", fmt.Sprint(j)), "there is no step %s%s", quote(need), suggestion(need, ids))
+			} else {
+				c.needs[step.ID] = append(c.needs[step.ID], need)
+			}
+		}
+	}
+	c.findCycles(run.Steps)
+	for i, step := range run.Steps {
+		c.checkStep(pointer("steps", fmt.Sprint(i)), step, ids)
+	}
+	c.checkChanges(run.Changes, ids)
+}
+
+// findCycles names every circle of dependencies, and without one learns what is
+// before each step.
+func (c *runChecker) findCycles(steps []runStepJSON) {
+	const inPath, done = 1, 2
+	state := map[string]int{}
+	before := map[string]map[string]bool{}
+	var path []string
+	cyclic := false
+	var visit func(id string)
+	visit = func(id string) {
+		state[id] = inPath
+		path = append(path, id)
+		all := map[string]bool{}
+		for _, need := range c.needs[id] {
+			switch state[need] {
+			case inPath:
+				cyclic = true
+				way := append(slices.Clone(path[slices.Index(path, need):]), need)
+				c.add("cycle", pointer("steps", fmt.Sprint(c.places[id]), "depends_on"), "this closes a circle (%s); a step cannot wait for itself", strings.Join(way, " → "))
+				continue
+			case 0:
+				visit(need)
+			}
+			all[need] = true
+			for id := range before[need] {
+				all[id] = true
+			}
+		}
+		before[id] = all
+		path = path[:len(path)-1]
+		state[id] = done
+	}
+	for _, step := range steps {
+		if state[step.ID] == 0 {
+			visit(step.ID)
+		}
+	}
+	if !cyclic {
+		c.before = before
+	}
+}
+
+func (c *runChecker) checkStep(at string, step runStepJSON, ids []string) {
+	readSchema(step.OutputSchema, at+"/output_schema", c.problems)
+	c.checkDuration(step.Timeout, at+"/timeout", time.Millisecond, maxWorkflowTimeout)
+	c.checkDuration(step.Cache.TTL, at+"/cache/ttl", time.Second, maxWorkflowTimeout)
+	c.checkDuration(step.Retry.Backoff, at+"/retry/backoff", 100*time.Millisecond, time.Minute)
+	for _, name := range sortedKeys(step.Input) {
+		c.checkSelector(step.Input[name], at+pointer("input", name), step.ID, ids, 0)
+	}
+	if step.Raise != nil {
+		if t := step.Raise.EventType; !isEventType(t) || event.PublishedByOrchestrator(t) || !event.Known(t) && !strings.HasPrefix(t, ExtPrefix) {
+			c.add("event_type_invalid", at+"/raise/event_type", "%s cannot be raised; use a type of your own, e.g. ext.campaign.built", quote(t))
+		}
+		for name, selector := range map[string]json.RawMessage{"case_id": step.Raise.CaseID, "payload": step.Raise.Payload} {
+			if selector != nil {
+				c.checkSelector(selector, at+pointer("raise", name), step.ID, ids, 0)
+			}
+		}
+	}
+}
+
+func (c *runChecker) checkDuration(written *string, at string, least, most time.Duration) {
+	if written == nil {
+		return
+	}
+	if d, err := time.ParseDuration(*written); err != nil || d < least || d > most {
+		c.add("out_of_range", at, "%s is not a time from %s to %s; write e.g. 30s, 5m or 720h", quote(*written), least, most)
+	}
+}
+
+// selectorWords are what one selector may be; each takes the members named
+// beside it.
+var selectorWords = map[string][]string{
+	"trigger": nil, "change": nil, "const": nil, "merge": nil, "pick": nil,
+	"step": {"path"}, "base": {"path"}, "registry": nil,
+}
+
+// checkSelector judges one selector of a step: it is exactly one thing, and
+// reads only what is surely there before.
+func (c *runChecker) checkSelector(raw json.RawMessage, at, reader string, ids []string, depth int) {
+	var members map[string]json.RawMessage
+	if depth > maxSelectorDepth || json.Unmarshal(raw, &members) != nil {
+		c.add("selector_invalid", at, `a selector is an object, e.g. {"trigger": "brief"} or {"step": "plan", "path": "data.title"}, at most %d deep`, maxSelectorDepth)
+		return
+	}
+	var words []string
+	for _, name := range sortedKeys(members) {
+		if _, known := selectorWords[name]; known {
+			words = append(words, name)
+		}
+	}
+	if len(words) != 1 {
+		c.add("selector_invalid", at, "a selector is exactly one of %s", list(sortedKeys(selectorWords), "and"))
+		return
+	}
+	word := words[0]
+	for _, name := range sortedKeys(members) {
+		if name != word && !slices.Contains(selectorWords[word], name) {
+			c.add("unknown_member", at+pointer(name), "%s does not go with %s; remove it", quote(name), word)
+		}
+	}
+	switch value := members[word]; word {
+	case "trigger", "change":
+		c.checkText(value, at+pointer(word))
+	case "step", "base":
+		if id, ok := c.checkText(value, at+pointer(word)); ok {
+			c.checkRead(word, id, at+pointer(word), reader, ids)
+		}
+		if path, given := members["path"]; given {
+			c.checkText(path, at+"/path")
+		}
+	case "merge":
+		var parts []json.RawMessage
+		if json.Unmarshal(value, &parts) != nil || len(parts) == 0 {
+			c.add("selector_invalid", at+"/merge", "merge is a list of selectors")
+		}
+		for i, part := range parts {
+			c.checkSelector(part, at+pointer("merge", fmt.Sprint(i)), reader, ids, depth+1)
+		}
+	case "pick":
+		var pick struct {
+			From json.RawMessage `json:"from"`
+			Keys []string        `json:"keys"`
+		}
+		if json.Unmarshal(value, &pick) != nil || pick.From == nil || len(pick.Keys) == 0 {
+			c.add("selector_invalid", at+"/pick", `pick is {"from": selector, "keys": ["…"]}`)
+			return
+		}
+		c.checkSelector(pick.From, at+"/pick/from", reader, ids, depth+1)
+	case "registry":
+		c.checkRegistry(value, at+"/registry")
+	}
+}
+
+func (c *runChecker) checkText(raw json.RawMessage, at string) (text string, ok bool) {
+	if json.Unmarshal(raw, &text) != nil || text == "" {
+		c.add("wrong_type", at, "must be a string with something in it")
+		return "", false
+	}
+	return text, true
+}
+
+// checkRead judges which step a selector reads: one that is surely done, or one
+// of the base run.
+func (c *runChecker) checkRead(word, id, at, reader string, ids []string) {
+	if _, exists := c.places[id]; !exists {
+		c.add("target_unknown", at, "there is no step %s%s", quote(id), suggestion(id, ids))
+		return
+	}
+	if word == "step" && c.before != nil && !c.before[reader][id] {
+		c.add("path_never_produced", at, "%s does not depend on %s, so its output may not be there; add it to depends_on", quote(reader), quote(id))
+	}
+}
+
+func (c *runChecker) checkRegistry(raw json.RawMessage, at string) {
+	var ref map[string]string
+	if json.Unmarshal(raw, &ref) != nil || (ref["prompt"] == "") == (ref["config"] == "") {
+		c.add("selector_invalid", at, `registry is {"prompt": id, "version": v} or {"config": id, "version": v}`)
+	}
+}
+
+func (c *runChecker) checkChanges(changes map[string]json.RawMessage, ids []string) {
+	for _, name := range sortedKeys(changes) {
+		var seeds []string
+		if json.Unmarshal(changes[name], &seeds) != nil {
+			continue // "*"
+		}
+		for i, seed := range seeds {
+			if _, exists := c.places[seed]; !exists {
+				c.add("target_unknown", pointer("changes", name, fmt.Sprint(i)), "there is no step %s%s", quote(seed), suggestion(seed, ids))
+			}
+		}
+	}
+}
