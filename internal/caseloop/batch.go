@@ -145,7 +145,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 		result.Outcome, result.Reason = decision.Event.Outcome, decision.Event.Error
 	}
 	b.fold(work, in, decision)
-	b.decided = append(b.decided, Decided{Before: before.Instance, Decision: decision, Healed: in.Heal && broken(before)})
+	b.decided = append(b.decided, Decided{Before: before.Instance, Decision: decision, Healed: in.Heal && len(Flaws(before.Instance, before.Snapshot, env.Now)) > 0})
 	return result, nil
 }
 
@@ -201,12 +201,6 @@ func decideSafely(state flow.State, input flow.Input, env flow.Env) (d flow.Deci
 		}
 	}()
 	return flow.Decide(state, input, env), nil
-}
-
-// broken reports whether an instance has lost what would wake it.
-func broken(s flow.State) bool {
-	due := flow.Due(s.Instance)
-	return !due.IsZero() && s.Instance.WakeAt.IsZero()
 }
 
 // known reports the outcome of an event that is in the ledger already.
