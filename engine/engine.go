@@ -71,7 +71,7 @@ type Commit struct {
 	Interventions []rondo.Intervention
 	Sent          []rondo.Outgoing
 	DeadLetters   int
-	Healed        map[string]int // cases that had lost what would wake them, by cause
+	Healed        map[string]int // what would have woken cases was lost and is back, by what it was
 	Purged        int            // instances that retention removed
 }
 
@@ -229,18 +229,6 @@ func (e *Engine) Stop(ctx context.Context) {
 	}
 }
 
-// heal counts a case that was armed again.
-func (c *Commit) heal(before *rondo.Instance) {
-	if c.Healed == nil {
-		c.Healed = map[string]int{}
-	}
-	cause := HealedToken
-	if before.WakeAt.IsZero() {
-		cause = HealedTimer
-	}
-	c.Healed[cause]++
-}
-
 // committed tells the observer what a batch did and wakes the timer poller when
 // an instance wants to be woken soon.
 func (e *Engine) committed(b caseloop.Batch) {
@@ -256,7 +244,7 @@ func (e *Engine) committed(b caseloop.Batch) {
 			continue
 		}
 		if d.Healed {
-			commit.heal(d.Before)
+			commit.Healed = e.countHealed(commit.Healed, d.Before)
 		}
 		commit.Steps = append(commit.Steps, d.Decision.Steps...)
 		commit.Events = append(commit.Events, d.Decision.Rejudged...)

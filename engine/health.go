@@ -41,12 +41,14 @@ type Lag struct {
 	Unsent       int              // committed events that are not published yet
 	OldestUnsent time.Duration    // age of the oldest of them
 	Timer        time.Duration    // how late the most overdue timer is
-	Streams      map[string]int64 // entries per stream that the orchestrator has not acked
+	Waiting      store.Waiting    // parked events and open dead letters
+	Groups       []GroupStreamLag // what every group on the bus has not acked
 }
 
-// lagging is a bus that can tell how far its groups are behind, by stream.
-type lagging interface {
-	Lag(ctx context.Context) (map[string][]bus.GroupLag, error)
+// GroupStreamLag is how many entries of a stream a group has not acked.
+type GroupStreamLag struct {
+	Group, Stream string
+	Entries       int64
 }
 
 // Lag asks the store and the bus how far behind the engine is.
@@ -69,7 +71,10 @@ func (e *Engine) Lag(ctx context.Context) (Lag, error) {
 	if !next.IsZero() {
 		lag.Timer = max(e.now().Sub(next), 0)
 	}
-	b, ok := e.bus.(lagging)
+	if lag.Waiting, err = e.store.Waiting(ctx); err != nil {
+		return lag, rondo.Op("count what waits", err)
+	}
+	b, ok := e.bus.(bus.Groups)
 	if !ok {
 		return lag, nil
 	}
@@ -77,12 +82,9 @@ func (e *Engine) Lag(ctx context.Context) (Lag, error) {
 	if err != nil {
 		return lag, rondo.Op("ask the bus for its lag", err)
 	}
-	lag.Streams = map[string]int64{}
 	for stream, groups := range streams {
 		for _, g := range groups {
-			if g.Group == Group {
-				lag.Streams[stream] = max(g.Unread, 0) + g.Pending
-			}
+			lag.Groups = append(lag.Groups, GroupStreamLag{Group: g.Group, Stream: stream, Entries: max(g.Unread, 0) + g.Pending})
 		}
 	}
 	return lag, nil

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"encoding/json"
+	"strings"
+
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/internal/metrics"
@@ -42,6 +45,35 @@ func (m meter) Committed(c engine.Commit) {
 	for _, i := range c.Interventions {
 		m.metrics.Intervened(i.Action)
 	}
+	for cause, n := range c.Healed {
+		m.metrics.Healed(cause, n)
+	}
+	m.metrics.Purged(c.Purged)
+	m.sent(c)
+}
+
+// sent counts what only the events tell: requests that went out again, and
+// service levels.
+func (m meter) sent(c engine.Commit) {
+	asked := map[rondo.ID]bool{} // requests that were out before
+	for _, change := range c.Changes {
+		if change.Before == nil {
+			continue
+		}
+		for i := range change.Before.Machine.Live {
+			if att := &change.Before.Machine.Live[i]; att.Status == rondo.StepInProgress && !att.RequestID.IsZero() {
+				asked[att.RequestID] = true
+			}
+		}
+	}
+	for i := range c.Sent {
+		switch out := &c.Sent[i]; {
+		case asked[out.EventID]:
+			m.metrics.Resent(1)
+		case strings.HasPrefix(out.Stream, slaPrefix):
+			m.metrics.SLA(strings.TrimPrefix(out.Stream, slaPrefix), kindOf(c, out))
+		}
+	}
 }
 
 func (m meter) change(c engine.Change) {
@@ -68,4 +100,42 @@ func (m meter) change(c engine.Change) {
 		m.metrics.InstanceEnded(c.After.OrgID, state)
 	case rondo.StatusRunning: // resumed: it has not come to rest
 	}
+}
+
+// slaPrefix begins the event types of service levels; the level follows.
+const slaPrefix = "workflow.sla_"
+
+// kindOf is the kind of the step that a service level is about, "workflow" when
+// it is about the whole case.
+func kindOf(c engine.Commit, out *rondo.Outgoing) string {
+	var event struct {
+		Payload struct {
+			StepID string `json:"step_id"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal(out.Envelope, &event) != nil || event.Payload.StepID == "" {
+		return "workflow"
+	}
+	step := event.Payload.StepID
+	for _, change := range c.Changes {
+		if change.After.ID != out.InstanceID {
+			continue
+		}
+		for _, instance := range []*rondo.Instance{change.Before, change.After} {
+			if instance == nil {
+				continue
+			}
+			for i := range instance.Machine.Live {
+				if instance.Machine.Live[i].StepID == step {
+					return instance.Machine.Live[i].Kind
+				}
+			}
+			for i := range instance.Machine.Forks {
+				if instance.Machine.Forks[i].Attempt.StepID == step {
+					return instance.Machine.Forks[i].Attempt.Kind
+				}
+			}
+		}
+	}
+	return "unknown"
 }

@@ -225,9 +225,12 @@ func (s *server) watchLag(ctx context.Context) {
 		}
 		s.metrics.SetOutbox(lag.Unsent, lag.OldestUnsent.Seconds())
 		s.metrics.SetTimerLag(lag.Timer.Seconds())
-		for stream, n := range lag.Streams {
-			s.metrics.SetBusLag(stream, n)
+		s.metrics.SetWaiting(lag.Waiting.Parked, lag.Waiting.DeadLetters)
+		groups := make([]metrics.Lag, len(lag.Groups))
+		for i, g := range lag.Groups {
+			groups[i] = metrics.Lag{Group: g.Group, Stream: g.Stream, Entries: g.Entries, Tenant: engine.HTTPGroup(g.Group)}
 		}
+		s.metrics.SetBusLag(groups)
 	}
 }
 
