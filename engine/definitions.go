@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -12,14 +11,16 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
-// CreateDefinition stores a draft, from a source or from a shipped template. Any
-// well-formed draft is taken; the publish rules come at publish.
+// CreateDefinition stores a draft, from a source or from a template. Any
+// well-formed draft is taken; the publish rules come at publish. Only an admin
+// may make a template.
 func (e *Engine) CreateDefinition(ctx context.Context, p rondo.Principal, in rondo.NewDefinition) (rondo.Definition, error) {
-	if in.Kind == "" {
-		in.Kind = rondo.KindCase
+	if in.Template && !p.Admin() {
+		return rondo.Definition{}, onlyAdmin("templates", "leave is_template out to make a draft of your own organisation")
 	}
-	if in.Kind != rondo.KindCase {
-		return rondo.Definition{}, invalidField("/kind", "unsupported_kind", "this server takes definitions of kind case only")
+	d := rondo.Definition{OrgID: p.Tenant, ProductID: in.ProductID, Kind: in.Kind}
+	if d.Kind == "" {
+		d.Kind = rondo.KindCase
 	}
 	source := in.Source
 	if !in.TemplateID.IsZero() {
@@ -27,26 +28,43 @@ func (e *Engine) CreateDefinition(ctx context.Context, p rondo.Principal, in ron
 		if err != nil {
 			return rondo.Definition{}, err
 		}
-		source = template.Body
+		source, d.Kind = template.Body, template.Kind
 	}
-	draft, err := definition.ParseDraft(source)
-	if err != nil {
-		return rondo.Definition{}, e.explainDraft(ctx, p.Tenant, source, err)
+	if in.Template {
+		if in.ProductID != "" {
+			return rondo.Definition{}, invalidField("/product_id", "not_for_templates", "a template is for every product; leave product_id out")
+		}
+		d.OrgID, d.IsTemplate = "", true
+	}
+	return e.create(ctx, p, d, source, in.Reason)
+}
+
+// create stores a draft whose place (org, product, kind) is decided.
+func (e *Engine) create(ctx context.Context, p rondo.Principal, d rondo.Definition, source []byte, reason string) (rondo.Definition, error) {
+	if err := e.write(ctx, &d, source); err != nil {
+		return rondo.Definition{}, err
 	}
 	now := e.stamp()
-	d := rondo.Definition{
-		ID: e.ids.New(), OrgID: p.Tenant, ProductID: in.ProductID, Kind: in.Kind, Name: draft.Name,
-		Status: rondo.DefinitionDraft, DefaultMode: draft.DefaultMode, Body: draft.Body, WorkflowTimeout: draft.WorkflowTimeout,
-		CreatedBy: p.User, CreatedAt: now, UpdatedAt: now,
+	d.ID, d.Status, d.CreatedBy, d.CreatedAt, d.UpdatedAt = e.ids.New(), rondo.DefinitionDraft, p.User, now, now
+	return e.store.CreateDefinition(ctx, d, e.revision(d, p, reason, nil))
+}
+
+// write puts a source into a definition: its body and what derives from it.
+func (e *Engine) write(ctx context.Context, d *rondo.Definition, source []byte) error {
+	draft, err := definition.ParseDraftOf(d.Kind, source)
+	if err != nil {
+		return e.explainDraft(ctx, d.OrgID, d.Kind, source, err)
 	}
-	return e.store.CreateDefinition(ctx, d, e.revision(d, p, in.Reason, nil))
+	d.Body, d.Name, d.Semver = draft.Body, draft.Name, draft.Semver
+	d.DefaultMode, d.WorkflowTimeout = draft.DefaultMode, draft.WorkflowTimeout
+	return nil
 }
 
 // explainDraft adds to a refused draft what else would forbid publishing it, so
 // that its author sees everything at once.
-func (e *Engine) explainDraft(ctx context.Context, org string, source []byte, refused error) error {
+func (e *Engine) explainDraft(ctx context.Context, org string, kind rondo.DefinitionKind, source []byte, refused error) error {
 	shape, ok := errors.AsType[*rondo.Error](refused)
-	if !ok || shape.Code != rondo.CodeInvalid {
+	if !ok || shape.Code != rondo.CodeInvalid || kind != rondo.KindCase {
 		return refused
 	}
 	env, err := e.environment(ctx, org)
@@ -58,9 +76,25 @@ func (e *Engine) explainDraft(ctx context.Context, org string, source []byte, re
 	return &whole
 }
 
-// Definition returns one definition of the organisation, or a shipped template.
+// Definition returns one definition of the organisation, or a template.
 func (e *Engine) Definition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error) {
-	return e.store.Definition(ctx, p.Tenant, id)
+	d, err := e.store.Definition(ctx, p.Tenant, id)
+	if err != nil {
+		return rondo.Definition{}, err
+	}
+	if d.IsTemplate && d.Status == rondo.DefinitionDraft && !p.Admin() {
+		return rondo.Definition{}, rondo.NotFound("workflow definition")
+	}
+	return d, nil
+}
+
+// writable returns a definition that the principal may change.
+func (e *Engine) writable(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error) {
+	d, err := e.Definition(ctx, p, id)
+	if err == nil && d.IsTemplate && !p.Admin() {
+		return rondo.Definition{}, onlyAdmin("templates", "clone it and change the copy")
+	}
+	return d, err
 }
 
 // DefinitionList lists definitions, newest first.
@@ -73,7 +107,7 @@ func (e *Engine) DefinitionList(ctx context.Context, p rondo.Principal, filter s
 
 // ValidateDefinition says whether a definition could be published as it is.
 func (e *Engine) ValidateDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.ValidationReport, error) {
-	d, err := e.store.Definition(ctx, p.Tenant, id)
+	d, err := e.Definition(ctx, p, id)
 	if err != nil {
 		return rondo.ValidationReport{}, err
 	}
@@ -81,39 +115,32 @@ func (e *Engine) ValidateDefinition(ctx context.Context, p rondo.Principal, id r
 	if err != nil {
 		return rondo.ValidationReport{}, err
 	}
-	report := definition.Validate(d.Body, env)
+	report := definition.ValidateOf(d.Kind, d.Body, env)
 	return rondo.ValidationReport{Valid: report.Valid(), Errors: report.Errors, Warnings: report.Warnings}, nil
 }
 
-// PublishDefinition freezes a draft and makes it the active one of its
-// (organisation, product); the one that was active is archived in the same
-// commit. Running cases keep the snapshot they started with.
+// PublishDefinition freezes a draft and makes it active. Of the case definitions
+// of one (organisation, product), and of the conversations of one name, one is
+// active: the one that was is archived in the same commit. Running cases keep
+// the snapshot they started with.
 func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error) {
-	env, err := e.environment(ctx, p.Tenant)
+	seen, snapshot, err := e.publishable(ctx, p, id)
 	if err != nil {
 		return rondo.Definition{}, err
 	}
-	published, err := e.store.ChangeDefinition(ctx, p.Tenant, id, func(d rondo.Definition) (store.DefinitionChange, error) {
+	published, err := e.store.ChangeDefinition(ctx, seen.OrgID, id, func(d rondo.Definition) (store.DefinitionChange, error) {
 		if d.Status != rondo.DefinitionDraft {
-			return store.DefinitionChange{}, &rondo.Error{
-				Code: rondo.CodeWrongState, Message: fmt.Sprintf("the definition is %s; only a draft can be published", d.Status),
-				Hint: "create a new draft",
-			}
+			return store.DefinitionChange{}, notADraft(d, "published")
 		}
-		if report := definition.Validate(d.Body, env); !report.Valid() {
+		if d.Revision != seen.Revision {
 			return store.DefinitionChange{}, &rondo.Error{
-				Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("the definition breaks %d publish rules", len(report.Errors)),
-				Hint: "correct what errors lists and publish again; nothing was changed", Fields: report.Errors,
+				Code: rondo.CodeConflict, Message: "the draft changed while it was judged", Hint: "look at the change and publish again",
 			}
-		}
-		document, hash, err := definition.Freeze(d.Body, env)
-		if err != nil {
-			return store.DefinitionChange{}, rondo.Op("freeze definition", err)
 		}
 		after := d
-		after.Status, after.SnapshotHash = rondo.DefinitionActive, hash
+		after.Status, after.SnapshotHash = rondo.DefinitionActive, seen.SnapshotHash
 		after.PublishedAt, after.UpdatedAt = e.stamp(), e.stamp()
-		return store.DefinitionChange{Definition: after, Revision: e.revision(after, p, reason, &d), Snapshot: document}, nil
+		return store.DefinitionChange{Definition: after, Revision: e.revision(after, p, reason, &d), Snapshot: snapshot}, nil
 	})
 	if err != nil {
 		return rondo.Definition{}, err
@@ -125,10 +152,56 @@ func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id ro
 	return published, nil
 }
 
+// publishable judges a draft by every publish rule and by its tests, without
+// holding on to it, and returns it with its frozen form.
+func (e *Engine) publishable(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, []byte, error) {
+	d, err := e.writable(ctx, p, id)
+	if err != nil {
+		return rondo.Definition{}, nil, err
+	}
+	if d.Status != rondo.DefinitionDraft {
+		return rondo.Definition{}, nil, notADraft(d, "published")
+	}
+	env, err := e.environment(ctx, d.OrgID)
+	if err != nil {
+		return rondo.Definition{}, nil, err
+	}
+	broken := definition.ValidateOf(d.Kind, d.Body, env).Errors
+	if len(broken) == 0 {
+		broken = e.checkTests(d, env)
+	}
+	if len(broken) > 0 {
+		return rondo.Definition{}, nil, &rondo.Error{
+			Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("the definition breaks %d publish rules", len(broken)),
+			Hint: "correct what errors lists and publish again; nothing was changed", Fields: broken,
+		}
+	}
+	if d.IsTemplate || d.Kind != rondo.KindCase { // nothing runs from their frozen form
+		return d, nil, nil
+	}
+	snapshot, hash, err := definition.Freeze(d.Body, env)
+	if err != nil {
+		return rondo.Definition{}, nil, rondo.Op("freeze definition", err)
+	}
+	d.SnapshotHash = hash
+	return d, snapshot, nil
+}
+
+func notADraft(d rondo.Definition, verb string) *rondo.Error {
+	return &rondo.Error{
+		Code: rondo.CodeWrongState, Message: fmt.Sprintf("the definition is %s; only a draft can be %s", d.Status, verb),
+		Hint: "clone it and go on with the copy",
+	}
+}
+
 // ArchiveDefinition takes an active definition out of use, or discards a draft.
 // Running cases are not disturbed.
 func (e *Engine) ArchiveDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error) {
-	return e.store.ChangeDefinition(ctx, p.Tenant, id, func(d rondo.Definition) (store.DefinitionChange, error) {
+	seen, err := e.writable(ctx, p, id)
+	if err != nil {
+		return rondo.Definition{}, err
+	}
+	return e.store.ChangeDefinition(ctx, seen.OrgID, id, func(d rondo.Definition) (store.DefinitionChange, error) {
 		if d.Status == rondo.DefinitionArchived {
 			return store.DefinitionChange{}, rondo.WrongState("the definition is archived already")
 		}
@@ -138,21 +211,27 @@ func (e *Engine) ArchiveDefinition(ctx context.Context, p rondo.Principal, id ro
 	})
 }
 
-// Templates lists the shipped templates.
-func (e *Engine) Templates(ctx context.Context, _ rondo.Principal) ([]rondo.Definition, error) {
-	return e.store.DefinitionList(ctx, store.DefinitionFilter{Templates: true}, store.Page{Limit: 200})
+// Templates lists the templates that can be used; an admin sees drafts and
+// archived ones too.
+func (e *Engine) Templates(ctx context.Context, p rondo.Principal) ([]rondo.Definition, error) {
+	filter := store.DefinitionFilter{Templates: true}
+	if !p.Admin() {
+		filter.Status = rondo.DefinitionActive
+	}
+	return e.store.DefinitionList(ctx, filter, store.Page{})
 }
 
-// Template returns one shipped template.
+// Template returns one template.
 func (e *Engine) Template(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, error) {
-	d, err := e.store.Definition(ctx, p.Tenant, id)
+	d, err := e.Definition(ctx, p, id)
 	if err != nil || !d.IsTemplate {
 		return rondo.Definition{}, rondo.NotFound("template")
 	}
 	return d, nil
 }
 
-// environment is what an organisation's definitions may refer to.
+// environment is what an organisation's definitions may refer to; those of
+// templates ("") may refer to what the system has only.
 func (e *Engine) environment(ctx context.Context, org string) (definition.Environment, error) {
 	codes, err := e.store.ReasonCodes(ctx, org)
 	if err != nil {
@@ -163,34 +242,6 @@ func (e *Engine) environment(ctx context.Context, org string) (definition.Enviro
 		return definition.Environment{}, rondo.Op("read step kinds", err)
 	}
 	return definition.Environment{ReasonCodes: codes, Kinds: kinds}, nil
-}
-
-// revision records a change of a definition: before is nil when it was created.
-func (e *Engine) revision(after rondo.Definition, p rondo.Principal, reason string, before *rondo.Definition) rondo.DefinitionRevision {
-	type side struct {
-		Status rondo.DefinitionStatus `json:"status"`
-		Body   json.RawMessage        `json:"definition,omitempty"`
-	}
-	diff := struct {
-		Before *side `json:"before"`
-		After  *side `json:"after"`
-	}{After: &side{Status: after.Status, Body: after.Body}}
-	if before != nil {
-		diff.Before = &side{Status: before.Status}
-		if string(before.Body) != string(after.Body) {
-			diff.Before.Body = before.Body
-		} else {
-			diff.After.Body = nil
-		}
-	}
-	encoded, err := json.Marshal(diff)
-	if err != nil { // bodies are valid JSON by construction
-		encoded = []byte("{}")
-	}
-	return rondo.DefinitionRevision{
-		ID: e.ids.New(), DefinitionID: after.ID, OrgID: after.OrgID, ChangedBy: p.User,
-		Diff: encoded, Reason: reason, CreatedAt: e.stamp(),
-	}
 }
 
 // stamp is now, as the stores keep it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // seed stores the shipped templates and system reason codes that are not there
@@ -15,16 +16,15 @@ func (e *Engine) seed(ctx context.Context) error {
 	if err := e.seedReasonCodes(ctx); err != nil {
 		return err
 	}
-	shipped, err := e.Templates(ctx, rondo.Principal{})
+	stored, err := e.store.DefinitionList(ctx, store.DefinitionFilter{Templates: true, Kind: rondo.KindCase}, store.Page{})
 	if err != nil {
 		return err
 	}
-	bodies := map[string]string{}                       // name → newest body
-	for _, template := range slices.Backward(shipped) { // the list is newest first
-		bodies[template.Name] = string(template.Body)
-	}
 	for _, draft := range definition.Templates() {
-		if bodies[draft.Name] == string(draft.Body) {
+		// Any version counts: what an admin made of a template since stays the newest.
+		if slices.ContainsFunc(stored, func(d rondo.Definition) bool {
+			return d.Name == draft.Name && string(d.Body) == string(draft.Body)
+		}) {
 			continue
 		}
 		if err := e.seedTemplate(ctx, draft); err != nil && rondo.CodeOf(err) != rondo.CodeConflict {
@@ -63,12 +63,4 @@ func (e *Engine) seedReasonCodes(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// PutStepKind publishes the next version of an organisation's own step kind.
-func (e *Engine) PutStepKind(ctx context.Context, p rondo.Principal, name string, contract []byte) (rondo.StepKind, error) {
-	if _, err := definition.ParseContract(contract); err != nil {
-		return rondo.StepKind{}, err
-	}
-	return e.store.PutStepKind(ctx, rondo.StepKind{OrgID: p.Tenant, Name: name, Contract: contract, Status: "active"})
 }

@@ -220,7 +220,7 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
 	unknown := "01000000-0000-7000-8000-0000000000ff"
 	foreign := newBench(t, func(c *httpapi.Config) {
-		c.Auth = as{Tenant: "beta", User: "bob", Scopes: []string{rondo.ScopeRead, rondo.ScopeIntervene, rondo.ScopePublish}}
+		c.Auth = as{Tenant: "beta", User: "bob", Scopes: []string{rondo.ScopeRead, rondo.ScopeWrite, rondo.ScopeIntervene, rondo.ScopePublish}}
 	})
 	for _, route := range foreign.Routes() {
 		if !strings.Contains(route.Path, "{id}") {
@@ -233,16 +233,15 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				known = definitionID
 			case "workflow template":
 				known = definitionID // a definition is no template
+			case "reason code":
+				known = reasonCodeID
 			}
-			body := ""
-			if route.Body == httpapi.BodyRequired {
-				body = `{"reason":"x"}`
-				if route.ID == "halt-instance" {
-					body = `{"reason_code":"manual_halt"}`
-				}
+			query := ""
+			if route.ID == "diff-definitions" {
+				query = "?against=" + templateID.String()
 			}
 			ask := func(id string) *httptest.ResponseRecorder {
-				return foreign.do(route.Method, strings.Replace(route.Path, "{id}", id, 1), body, "X-Request-Id", "same")
+				return foreign.do(route.Method, strings.Replace(route.Path, "{id}", id, 1)+query, bodyFor(route), "X-Request-Id", "same", "If-Match", "*")
 			}
 			want := ask(unknown)
 			if p := problemIn(t, want); want.Code != 404 || p.Detail != "no such "+route.Noun {
@@ -273,15 +272,18 @@ func TestOnlyAnAdminActsForAnotherOrganisation(t *testing.T) {
 		if !takes {
 			continue
 		}
-		target := strings.Replace(route.Path, "{id}", instanceID.String(), 1) + "?org_id=beta"
-		rec := user.do(route.Method, target, bodyFor(route))
+		target := strings.NewReplacer("{id}", instanceID.String(), "{name}", "weigh").Replace(route.Path) + "?org_id=beta"
+		if route.ID == "diff-definitions" {
+			target += "&against=" + templateID.String()
+		}
+		rec := user.do(route.Method, target, bodyFor(route), "If-Match", "*")
 		if p := problemIn(t, rec); rec.Code != http.StatusForbidden || p.Code != "forbidden" {
 			t.Errorf("%s: a user got %d %s", route.Pattern(), rec.Code, p.Code)
 		}
 		if user.engine.principal.Tenant != "" {
 			t.Errorf("%s: the engine was called", route.Pattern())
 		}
-		admin.do(route.Method, target, bodyFor(route))
+		admin.do(route.Method, target, bodyFor(route), "If-Match", "*")
 		if got := admin.engine.principal.Tenant; got != "beta" {
 			t.Errorf("%s: the admin acts for %q, want beta", route.Pattern(), got)
 		}
@@ -297,6 +299,16 @@ func bodyFor(route httpapi.Route) string {
 		return `{"definition":{}}`
 	case route.ID == "halt-instance":
 		return `{"reason_code":"manual_halt"}`
+	case route.ID == "change-definition":
+		return `{"definition":{}}`
+	case route.ID == "import-definition":
+		return `{"format":1,"definition":{}}`
+	case route.ID == "create-reason-code":
+		return `{"scope":"halt","code":"lost","label":"Lost"}`
+	case route.ID == "change-reason-code":
+		return `{"label":"Lost"}`
+	case route.ID == "publish-step-kind":
+		return `{"name":"weigh","contract":{}}`
 	case route.ID == "publish-event":
 		return `{}`
 	}

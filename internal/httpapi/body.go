@@ -80,6 +80,7 @@ type member struct {
 	text       *string                              // takes a string
 	raw        func(value []byte) *rondo.FieldError // takes anything else
 	null       func()                               // told that it is null; nil = null counts as absent
+	there      func()                               // see given
 }
 
 // maxText bounds free text such as reasons and notes.

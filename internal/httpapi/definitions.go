@@ -18,6 +18,7 @@ type newDefinition struct {
 	ProductID  string           `json:"product_id,omitempty" minLength:"1" maxLength:"128" doc:"Absent: every product of the organisation"`
 	Definition definitionSource `json:"definition,omitzero" doc:"An object, or a string that holds JSON (comments and trailing commas are fine) or YAML"`
 	TemplateID string           `json:"template_id,omitempty" format:"uuid" doc:"Instead of definition: copy this template"`
+	IsTemplate bool             `json:"is_template,omitempty" doc:"Make a template, for every organisation; only an admin may. Default false"`
 	Reason     string           `json:"reason,omitempty" maxLength:"4096"`
 }
 
@@ -26,6 +27,20 @@ type definitionSource struct{}
 // Schema allows an object or a string.
 func (definitionSource) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}, {Type: huma.TypeString}}}
+}
+
+// definitionPatch documents the body of PATCH /workflow-definitions/{id}.
+type definitionPatch struct {
+	Definition definitionSource `json:"definition,omitzero" doc:"Replaces the definition whole"`
+	ProductID  *string          `json:"product_id,omitempty" minLength:"1" maxLength:"128" nullable:"true" doc:"Null: every product of the organisation"`
+	Reason     string           `json:"reason,omitempty" maxLength:"4096"`
+}
+
+// cloneBody documents the body of clone.
+type cloneBody struct {
+	ProductID *string `json:"product_id,omitempty" minLength:"1" maxLength:"128" nullable:"true" doc:"Absent: that of the copied one; null: every product"`
+	Name      string  `json:"name,omitempty" minLength:"1" maxLength:"200" doc:"Absent: that of the copied one"`
+	Reason    string  `json:"reason,omitempty" maxLength:"4096"`
 }
 
 // reasonBody documents a body that may give a reason.
@@ -47,9 +62,11 @@ type definitionsOut struct {
 	Body page[definition]
 }
 
-type validationOut struct {
-	Body validation
-}
+type (
+	validationOut struct{ Body validation }
+	revisionsOut  struct{ Body page[revision] }
+	differenceOut struct{ Body difference }
+)
 
 func (a *API) registerDefinitions(r *registrar) {
 	handle(r, "create-definition", newDefinition{}, a.createDefinition)
@@ -60,6 +77,15 @@ func (a *API) registerDefinitions(r *registrar) {
 	handle(r, "validate-definition", emptyBody{}, a.validateDefinition)
 	handle(r, "publish-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.PublishDefinition))
 	handle(r, "archive-definition", reasonBody{}, a.changeDefinition(a.cfg.Definitions.ArchiveDefinition))
+	handle(r, "change-definition", definitionPatch{}, a.editDefinition)
+	r.documentIfMatch("change-definition")
+	handle(r, "clone-definition", cloneBody{}, a.cloneDefinition)
+	handle(r, "list-revisions", nil, a.listRevisions)
+	handle(r, "diff-definitions", nil, a.diffDefinitions)
+	a.registerGraph(r)
+	a.registerBundles(r)
+	a.registerReasonCodes(r)
+	a.registerStepKinds(r)
 	handle(r, "list-templates", nil, a.listTemplates)
 	handle(r, "get-template", nil, func(ctx context.Context, c *call) (*definitionOut, error) {
 		return oneDefinition(a.cfg.Definitions.Template(ctx, c.principal, c.id))
@@ -80,7 +106,12 @@ func (a *API) createDefinition(ctx context.Context, c *call) (*definitionOut, er
 	if err != nil {
 		return nil, err
 	}
-	out, err := oneDefinition(a.cfg.Definitions.CreateDefinition(ctx, c.principal, wanted))
+	return newlyMade(a.cfg.Definitions.CreateDefinition(ctx, c.principal, wanted))
+}
+
+// newlyMade answers with a definition that was not there before.
+func newlyMade(d rondo.Definition, err error) (*definitionOut, error) {
+	out, err := oneDefinition(d, err)
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +123,22 @@ func readNewDefinition(raw []byte) (rondo.NewDefinition, error) {
 	kind := string(rondo.KindCase)
 	var product, template, reason string
 	var source []byte
+	var isTemplate bool
 	err := decode(raw,
 		member{name: "kind", text: &kind},
 		member{name: "product_id", identifier: true, text: &product},
 		member{name: "definition", raw: func(value []byte) *rondo.FieldError { return takeSource(value, &source) }},
 		member{name: "template_id", identifier: true, text: &template},
+		truth("is_template", &isTemplate),
 		member{name: "reason", text: &reason},
 	)
 	if err != nil {
 		return rondo.NewDefinition{}, err
 	}
-	out := rondo.NewDefinition{Kind: rondo.DefinitionKind(kind), ProductID: product, Source: source, Reason: reason}
+	out := rondo.NewDefinition{Kind: rondo.DefinitionKind(kind), ProductID: product, Source: source, Template: isTemplate, Reason: reason}
 	var wrong []rondo.FieldError
-	switch out.Kind {
-	case rondo.KindCase, rondo.KindConversation, rondo.KindRun:
-	default:
-		wrong = append(wrong, rondo.FieldError{Code: "unknown_value", Pointer: "/kind", Message: "use case, conversation or run"})
+	if field := knownKind(out.Kind); field != nil {
+		wrong = append(wrong, *field)
 	}
 	if template != "" {
 		if out.TemplateID, err = rondo.ParseID(template); err != nil {
@@ -121,6 +152,15 @@ func readNewDefinition(raw []byte) (rondo.NewDefinition, error) {
 		return rondo.NewDefinition{}, badBody(wrong...)
 	}
 	return out, nil
+}
+
+func knownKind(kind rondo.DefinitionKind) *rondo.FieldError {
+	switch kind {
+	case rondo.KindCase, rondo.KindConversation, rondo.KindRun:
+		return nil
+	default:
+		return &rondo.FieldError{Code: "unknown_value", Pointer: "/kind", Message: "use case, conversation or run"}
+	}
 }
 
 // takeSource accepts an object as it is and a string as the text it holds.
@@ -146,6 +186,7 @@ func (a *API) listDefinitions(ctx context.Context, c *call) (*definitionsOut, er
 		ProductID: c.query.Get("product_id"),
 		Kind:      rondo.DefinitionKind(c.query.Get("kind")),
 		Status:    rondo.DefinitionStatus(c.query.Get("status")),
+		Name:      c.query.Get("name"),
 	}, pg)
 	if err != nil {
 		return nil, err

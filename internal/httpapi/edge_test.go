@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func TestOpenAPIKnowsEveryRoute(t *testing.T) {
 		if op.RequestBody != nil && op.RequestBody.Required != (route.Body == httpapi.BodyRequired) {
 			t.Errorf("%s: body required %v", route.Pattern(), op.RequestBody.Required)
 		}
+		op.Parameters = slices.DeleteFunc(op.Parameters, func(p struct{ Name, In string }) bool { return p.In == "header" })
 		if want := len(route.Query) + strings.Count(route.Path, "{"); len(op.Parameters) != want {
 			t.Errorf("%s: %d parameters, want %d", route.Pattern(), len(op.Parameters), want)
 		}

@@ -39,7 +39,8 @@ type fake struct {
 	components []rondo.Component
 	instances  []*rondo.Instance
 	report     rondo.ValidationReport
-	trials     trials
+	registry
+	trials trials
 }
 
 var (
@@ -183,7 +184,9 @@ func (f *fake) Definition(_ context.Context, p rondo.Principal, which rondo.ID) 
 	if which != definitionID || p.Tenant != "acme" {
 		return rondo.Definition{}, rondo.NotFound("row")
 	}
-	return knownDefinition(which), nil
+	d := knownDefinition(which)
+	d.Semver = f.semver
+	return d, nil
 }
 
 func (f *fake) DefinitionList(_ context.Context, p rondo.Principal, filter store.DefinitionFilter, page store.Page) ([]rondo.Definition, error) {

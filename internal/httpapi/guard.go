@@ -64,6 +64,9 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, row Route, c *call) 
 		}
 		c.id = id
 	}
+	if strings.Contains(row.Path, "{name}") && !identifier(c.name) {
+		return rondo.NotFound(row.Noun)
+	}
 	body, err := readBody(w, r, row)
 	c.body = body
 	return err

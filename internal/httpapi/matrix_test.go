@@ -33,11 +33,17 @@ func requestFor(route httpapi.Route) *http.Request {
 		which = definitionID
 	case "workflow template":
 		which = templateID
+	case "reason code":
+		which = reasonCodeID
 	}
-	target := strings.NewReplacer("{id}", which.String(), "{asset}", "docs.js").Replace(route.Path)
+	target := strings.NewReplacer("{id}", which.String(), "{name}", "weigh", "{asset}", "docs.js").Replace(route.Path)
 	r := httptest.NewRequest(route.Method, target, strings.NewReader(bodyFor(route)))
 	if bodyFor(route) != "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set("If-Match", "*")
+	if route.ID == "diff-definitions" {
+		r.URL.RawQuery = "against=" + templateID.String()
 	}
 	return r
 }
@@ -93,6 +99,21 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		"POST /workflow-definitions/{id}/test":     "read write publish",
 		"POST /workflow-definitions/{id}/backtest": "read",
 		"POST /workflow-definitions/{id}/archive":  "publish",
+		"PATCH /workflow-definitions/{id}":         "write",
+		"POST /workflow-definitions/import":        "write",
+		"POST /workflow-definitions/{id}/clone":    "write",
+		"GET /workflow-definitions/{id}/revisions": "read",
+		"GET /workflow-definitions/{id}/diff":      "read",
+		"GET /workflow-definitions/{id}/graph":     "read",
+		"GET /workflow-definitions/{id}/export":    "read",
+		"GET /reason-codes":                        "read",
+		"POST /reason-codes":                       "write",
+		"PATCH /reason-codes/{id}":                 "write",
+		"DELETE /reason-codes/{id}":                "write",
+		"GET /step-kinds":                          "read",
+		"POST /step-kinds":                         "write",
+		"GET /step-kinds/{name}":                   "read",
+		"DELETE /step-kinds/{name}":                "write",
 		"GET /workflow-templates":                  "read",
 		"GET /workflow-templates/{id}":             "read",
 		"GET /workflow-instances":                  "read read-instances",
