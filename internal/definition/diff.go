@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -159,11 +160,11 @@ func (d Difference) Changes() []rondo.DefinitionChange {
 		to, _ := after[step.ID].(map[string]any)
 		for _, name := range step.Members {
 			if name != "transitions" {
-				say(d.stepAt(step.ID)+pointer(name), "step %s: %s", step.ID, changeOf(name, from, to))
+				say(d.stepAt(step.ID, name), "step %s: %s", step.ID, changeOf(name, from, to))
 			}
 		}
 		for _, way := range step.Transitions {
-			at := d.stepAt(step.ID) + pointer("transitions", way.Outcome)
+			at := d.stepAt(step.ID, "transitions", way.Outcome)
 			switch {
 			case way.From == "":
 				say(at, "step %s: %s now leads to %s", step.ID, way.Outcome, way.To)
@@ -174,15 +175,49 @@ func (d Difference) Changes() []rondo.DefinitionChange {
 			}
 		}
 	}
+	if d.inArray && d.reordered() {
+		say("/steps", "the steps are in another order")
+	}
 	return changes
 }
 
-// stepAt points at a step; in a list, where places mean little, at the list.
-func (d Difference) stepAt(id string) string {
-	if d.inArray {
-		return "/steps"
+// stepAt points at a step: where it is now, or was. In a list, a step that is
+// gone has no place and the list stands for it.
+func (d Difference) stepAt(id string, tokens ...string) string {
+	if !d.inArray {
+		return pointer("steps", id) + pointer(tokens...)
 	}
-	return pointer("steps", id)
+	if place := slices.Index(stepOrder(d.to), id); place >= 0 {
+		return pointer("steps", fmt.Sprint(place)) + pointer(tokens...)
+	}
+	return "/steps"
+}
+
+// stepOrder lists the ids of steps that are a list, in its order.
+func stepOrder(definition map[string]any) []string {
+	items, _ := definition["steps"].([]any)
+	ids := make([]string, len(items))
+	for i, item := range items {
+		switch item := item.(type) {
+		case string:
+			ids[i] = item
+		case map[string]any:
+			ids[i], _ = item["id"].(string)
+		}
+	}
+	return ids
+}
+
+// reordered reports whether the steps that stay have changed places among
+// themselves.
+func (d Difference) reordered() bool {
+	stays := func(other map[string]any) func(string) bool {
+		steps, _ := stepsOf(other)
+		return func(id string) bool { return steps[id] == nil }
+	}
+	before := slices.DeleteFunc(stepOrder(d.from), stays(d.to))
+	after := slices.DeleteFunc(stepOrder(d.to), stays(d.from))
+	return !slices.Equal(before, after)
 }
 
 // changeOf tells how one member changed, with its values when they are short.

@@ -39,9 +39,21 @@ type runStepJSON struct {
 // runChecker carries one judgement of a run.
 type runChecker struct {
 	*problems
-	places map[string]int             // step → its place in the list
-	needs  map[string][]string        // step → steps it depends on that exist
-	before map[string]map[string]bool // step → every step before it; set when there is no cycle
+	places map[string]int      // step → its place in the list
+	needs  map[string][]string // step → steps it depends on that exist
+	before map[string]stepSet  // step → every step before it; nil when there is a cycle
+}
+
+// stepSet is a set of places. Runs have thousands of steps, most of them before
+// the last ones, so that a bit each is what can be afforded.
+type stepSet []uint64
+
+func (s stepSet) add(place int)      { s[place/64] |= 1 << (place % 64) }
+func (s stepSet) has(place int) bool { return s != nil && s[place/64]&(1<<(place%64)) != 0 }
+func (s stepSet) addAll(others stepSet) {
+	for i, word := range others {
+		s[i] |= word
+	}
 }
 
 func checkRun(body json.RawMessage, p *problems) {
@@ -84,14 +96,14 @@ func checkRun(body json.RawMessage, p *problems) {
 func (c *runChecker) findCycles(steps []runStepJSON) {
 	const inPath, done = 1, 2
 	state := map[string]int{}
-	before := map[string]map[string]bool{}
+	before := map[string]stepSet{}
 	var path []string
 	cyclic := false
 	var visit func(id string)
 	visit = func(id string) {
 		state[id] = inPath
 		path = append(path, id)
-		all := map[string]bool{}
+		all := make(stepSet, len(steps)/64+1)
 		for _, need := range c.needs[id] {
 			switch state[need] {
 			case inPath:
@@ -102,10 +114,8 @@ func (c *runChecker) findCycles(steps []runStepJSON) {
 			case 0:
 				visit(need)
 			}
-			all[need] = true
-			for id := range before[need] {
-				all[id] = true
-			}
+			all.add(c.places[need])
+			all.addAll(before[need])
 		}
 		before[id] = all
 		path = path[:len(path)-1]
@@ -229,7 +239,7 @@ func (c *runChecker) checkRead(word, id, at, reader string, ids []string) {
 		c.add("target_unknown", at, "there is no step %s%s", quote(id), suggestion(id, ids))
 		return
 	}
-	if word == "step" && c.before != nil && !c.before[reader][id] {
+	if word == "step" && c.before != nil && !c.before[reader].has(c.places[id]) {
 		c.add("path_never_produced", at, "%s does not depend on %s, so its output may not be there; add it to depends_on", quote(reader), quote(id))
 	}
 }
