@@ -32,6 +32,11 @@ func (w *world) checkChange(t fataler, before *rondo.Instance, d Decision) {
 		}
 	}
 	switch {
+	case d.Replaced != nil:
+		if before == nil || !d.Created || after == nil || after.Version != 1 || d.Replaced.ID != before.ID || d.Replaced.Version != before.Version+1 {
+			t.Fatalf("an instance is replaced by %+v", after)
+		}
+		return
 	case after == nil:
 		if len(d.Steps) > 0 {
 			t.Fatalf("step rows without a change of the instance: %+v", d.Steps)
@@ -71,7 +76,7 @@ func (w *world) checkStanding(t fataler, inst *rondo.Instance) {
 	t.Helper()
 	live := inst.Machine.Live
 	switch {
-	case inst.Status.Terminal() && (len(live) > 0 || !inst.WakeAt.IsZero() || inst.CompletedAt.IsZero() || len(w.state.Parked) > 0):
+	case inst.Status.Terminal() && (len(live)+len(inst.Machine.Forks) > 0 || !inst.WakeAt.IsZero() || inst.CompletedAt.IsZero() || len(w.state.Parked) > 0):
 		t.Fatalf("a terminal instance has something open: live %v, wake %s, parked %d", live, clock(inst.WakeAt), len(w.state.Parked))
 	case inst.Status == rondo.StatusRunning && len(live) == 0:
 		t.Fatalf("a running instance waits for nothing")
@@ -81,11 +86,56 @@ func (w *world) checkStanding(t fataler, inst *rondo.Instance) {
 		t.Fatalf("a running instance still says why it was halted")
 	}
 	open := map[string]bool{}
-	for _, att := range live {
+	for _, att := range openAttempts(inst) {
 		if open[att.StepID] {
 			t.Fatalf("two open attempts at %s", att.StepID)
 		}
 		open[att.StepID] = true
+	}
+	w.checkForks(t, inst)
+}
+
+// openAttempts are those of forks, outer before inner, then the live ones.
+func openAttempts(inst *rondo.Instance) []rondo.Attempt {
+	var open []rondo.Attempt
+	for _, fork := range inst.Machine.Forks {
+		open = append(open, fork.Attempt)
+	}
+	return append(open, inst.Machine.Live...)
+}
+
+// checkForks: whatever is in a branch has an open fork around it, outer forks
+// come first, a branch has one token at most and a joined one none, and in a
+// running case enough branches can still join.
+func (w *world) checkForks(t fataler, inst *rondo.Instance) {
+	t.Helper()
+	forks, tokens := map[string]rondo.Fork{}, map[string]int{}
+	for _, att := range openAttempts(inst) {
+		step := w.stepOf(att.StepID)
+		if att.Fork != step.Fork || att.Branch != step.Branch {
+			t.Fatalf("%s is in branch %q of %q, not in %q of %q", att.StepID, att.Branch, att.Fork, step.Branch, step.Fork)
+		}
+		if i := slices.IndexFunc(inst.Machine.Forks, func(f rondo.Fork) bool { return f.Attempt.RowID == att.RowID }); i >= 0 {
+			forks[att.StepID] = inst.Machine.Forks[i]
+		}
+		if att.Fork == "" {
+			continue
+		}
+		fork, isOpen := forks[att.Fork]
+		if tokens[att.Fork+"/"+att.Branch]++; !isOpen || fork.Branches[att.Branch] != rondo.BranchLive || tokens[att.Fork+"/"+att.Branch] > 1 {
+			t.Fatalf("%s is open in branch %q of %q: %+v", att.StepID, att.Branch, att.Fork, inst.Machine.Forks)
+		}
+	}
+	for id, fork := range forks {
+		may := 0
+		for name, word := range fork.Branches {
+			if word == rondo.BranchDone || tokens[id+"/"+name] == 1 {
+				may++
+			}
+		}
+		if step := w.stepOf(id); countJoined(&fork) >= step.Need || inst.Status == rondo.StatusRunning && may < step.Need {
+			t.Fatalf("fork %s needs %d, and %d may join: %+v", id, step.Need, may, fork)
+		}
 	}
 }
 
@@ -115,9 +165,9 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 		if row.Status == rondo.StepTimedOut && row.CompletedAt.Before(row.TimeoutAt) {
 			t.Fatalf("%s timed out early", row.StepID)
 		}
-		seen(row.ID, row.StepID, row.Attempt, row.CorrelationID, row.StartedAt)
+		seen(row.ID, w.nameNow(row), row.Attempt, row.CorrelationID, row.StartedAt)
 	}
-	for _, att := range inst.Machine.Live {
+	for _, att := range openAttempts(inst) {
 		seen(att.RowID, att.StepID, att.Number, att.CorrelationID, att.StartedAt)
 	}
 	for stepID, used := range numbers {
@@ -127,13 +177,13 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 				t.Fatalf("attempts at %s are numbered %v", stepID, used)
 			}
 		}
-		if life := inst.Machine.Steps[stepID]; life.Attempts != len(used) || life.Retries > w.state.Snapshot.Steps[stepID].MaxRetries {
+		if life := inst.Machine.Steps[stepID]; life.Attempts != len(used) || life.Retries > w.stepOf(stepID).MaxRetries && len(w.migrations) == 0 {
 			t.Fatalf("%s: %d attempts, life %+v", stepID, len(used), life)
 		}
 	}
 	applied := 0
 	for _, row := range w.ledger {
-		if row.Outcome == rondo.OutcomeApplied {
+		if row.Outcome == rondo.OutcomeApplied && row.InstanceID == inst.ID {
 			applied++
 		}
 		if row.Processed == (row.Outcome == rondo.OutcomeParked) {
@@ -141,6 +191,9 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 		}
 	}
 	answered := 1 // case.created
+	if !inst.SupersedesID.IsZero() {
+		answered = 0
+	}
 	for _, row := range w.rows {
 		if w.answered(row) {
 			answered++
@@ -151,12 +204,18 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 	}
 }
 
-// answered reports whether a row was ended by an event: a request that was made,
-// and neither timed out nor was skipped.
+// answered reports whether a row was ended by an event: a wait, or a request that
+// was made, and neither timed out nor was skipped.
 func (w *world) answered(row rondo.Step) bool {
 	ended := row.Status == rondo.StepCompleted || row.Status == rondo.StepFailed
 	neverMade := strings.Contains(string(row.Error), `"message":"the request `)
-	return w.state.Snapshot.Steps[row.StepID].Contract.Behaviour == definition.BehaviourRequest && ended && !neverMade
+	switch w.stepOf(row.StepID).Contract.Behaviour {
+	case definition.BehaviourRequest:
+		return ended && !neverMade
+	case definition.BehaviourWait:
+		return ended
+	}
+	return false
 }
 
 // checkTimers: what can become due has a timer, what cannot has none, and the
@@ -167,14 +226,20 @@ func (w *world) checkTimers(t fataler, inst *rondo.Instance) {
 	if due.IsZero() != inst.WakeAt.IsZero() || inst.WakeAt.After(due) {
 		t.Fatalf("wakes at %s, but %s is due", clock(inst.WakeAt), clock(due))
 	}
-	for _, att := range inst.Machine.Live {
+	if flaws := Unarmed(inst, w.state.Snapshot); len(flaws) > 0 {
+		t.Fatalf("the machine left %+v unarmed", flaws)
+	}
+	running := inst.Status == rondo.StatusRunning
+	for _, att := range openAttempts(inst) {
 		step := w.state.Snapshot.Steps[att.StepID]
-		armed := !att.TimeoutAt.IsZero()
-		wanted := inst.Status == rondo.StatusRunning && inst.Mode == rondo.ModeActive && att.Status == rondo.StepInProgress
-		if armed != (wanted && step.Timeout > 0) || !att.ResendAt.IsZero() != wanted {
+		behaviour := step.Contract.Behaviour
+		works := running && att.Status == rondo.StepInProgress && behaviour != definition.BehaviourDelay
+		asks := works && behaviour == definition.BehaviourRequest && inst.Mode == rondo.ModeActive
+		timed := works && step.Timeout > 0 && (asks || behaviour != definition.BehaviourRequest)
+		if !att.TimeoutAt.IsZero() != timed || !att.ResendAt.IsZero() != asks {
 			t.Fatalf("%s %s in a %s %s instance: timeout %s, resend %s", att.StepID, att.Status, inst.Status, inst.Mode, clock(att.TimeoutAt), clock(att.ResendAt))
 		}
-		if pending := att.Status == rondo.StepPending && inst.Status == rondo.StatusRunning; pending == att.DueAt.IsZero() {
+		if waits := running && (att.Status == rondo.StepPending || behaviour == definition.BehaviourDelay); waits == att.DueAt.IsZero() {
 			t.Fatalf("%s is %s with due time %s", att.StepID, att.Status, clock(att.DueAt))
 		}
 	}
@@ -186,7 +251,7 @@ func (w *world) checkContext(t fataler, inst *rondo.Instance) {
 	want := maps.Clone(w.base)
 	for _, row := range w.rows {
 		if row.Output != nil {
-			want[row.StepID] = plain(row.Output)
+			want[w.nameNow(row)] = plain(row.Output)
 		}
 	}
 	got := map[string]string{}

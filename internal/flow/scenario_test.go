@@ -5,9 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,8 +40,13 @@ var update = flag.Bool("update", false, "rewrite the expected traces in testdata
 //	event TYPE {payload}       any event
 //	advance 90s                moves the clock and fires the timer
 //	wait 90s                   moves the clock only
+//	lost                       the bus has lost the requests
+//	heal                       what the liveness sweeper does
 //	claim 30s                  what a poller does: the stored wake-up moves to now + 30s
 //	halt CODE [note] | resume [reason] | cancel [reason]
+//	retry [STEP] [{input_override}] | skip STEP OUTCOME [{output}] | set-mode MODE | supersede [MODE]
+//	done STEP OUTCOME [by=NAME] [{output}]   complete_step; by=NAME does it as an assignee only
+//	migrate [OLD=NEW …]        to the file "target"; plan OLD=NEW … only shows what it would do
 //	context                    shows the context
 //	undefine                   from here on no definition is active
 //	times 100 COMMAND          runs a command that often and shows what the last one led to
@@ -68,6 +75,11 @@ func playFile(t *testing.T, file string) {
 		w := newWorld(scenarioDefinition(t, archive))
 		if name := setting(archive, "case"); name != "" {
 			w.caseID = name
+		}
+		for _, file := range archive.Files {
+			if file.Name == "target" {
+				w.target = &Start{DefinitionID: namedID(9, 2), Snapshot: compiled(t, file.Data)}
+			}
 		}
 		got := w.play(t, want)
 		if got == want {
@@ -144,6 +156,8 @@ func (w *world) command(t *testing.T, line string) string {
 		return w.show(w.do(t, Timer{}))
 	case "lost":
 		return w.show(w.do(t, Timer{Resend: true}))
+	case "heal":
+		return w.show(w.do(t, Timer{Heal: true}))
 	case "wait":
 		w.pass(t, args[1])
 		return ""
@@ -156,6 +170,11 @@ func (w *world) command(t *testing.T, line string) string {
 		return ""
 	case "halt":
 		return w.show(w.do(t, Command{Action: ActionHalt, By: "ann", ReasonCode: args[1], Note: strings.Join(args[2:], " ")}))
+	case "retry", "skip", "set-mode", "supersede", "done", "migrate", "plan":
+		if !strings.Contains(line, "{") {
+			payload = nil
+		}
+		return w.intervene(t, verb, args[1:], payload)
 	case "resume", "cancel", "dance":
 		return w.show(w.do(t, Command{Action: verb, By: "ann", Reason: strings.Join(args[1:], " ")}))
 	case "context":
@@ -243,11 +262,14 @@ func (w *world) show(d Decision) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if d.Refused != nil {
-		hint := ""
+		hint, fields := "", []rondo.FieldError(nil)
 		if e, ok := errors.AsType[*rondo.Error](d.Refused); ok {
-			hint = e.Hint
+			hint, fields = e.Hint, e.Fields
 		}
 		say("refused %s: %s; %s", rondo.CodeOf(d.Refused), d.Refused, hint)
+		for _, field := range fields {
+			say("  %s %s %s", field.Pointer, field.Code, field.Message)
+		}
 		return indent(b.String())
 	}
 	if d.Event != nil {
@@ -259,11 +281,23 @@ func (w *world) show(d Decision) string {
 	for _, row := range d.Rejudged {
 		say("again %s", showEvent(row))
 	}
+	if i := d.Replaced; i != nil {
+		say("replaced %s", showInstance(i))
+	}
 	if i := d.Instance; i != nil {
 		say("%s", showInstance(i))
+		for _, fork := range i.Machine.Forks {
+			say("fork%s %s", strings.TrimPrefix(showAttempt(fork.Attempt), "live"), showBranches(fork))
+		}
 		for _, att := range i.Machine.Live {
 			say("%s", showAttempt(att))
 		}
+	}
+	for _, attribute := range d.Attributes {
+		say("attribute %s", showAttribute(attribute))
+	}
+	if d.Healed > 0 {
+		say("healed %d", d.Healed)
 	}
 	for _, out := range d.Outbox {
 		say("%s", showOutgoing(out))
@@ -286,7 +320,8 @@ func showEvent(row rondo.EventRecord) string {
 func showRow(row rondo.Step) string {
 	s := fmt.Sprintf("row %d %s #%d %s", row.Seq, row.StepID, row.Attempt, row.Status)
 	s += optionally(" ", row.Outcome)
-	if row.Kind == "condition" || row.Kind == "halt" {
+	switch row.Kind {
+	case "condition", "halt", "delay", "wait_for_event", "parallel", "manual":
 		s += optionally(" input=", string(row.Input))
 	}
 	return s + optionally(" output=", string(row.Output)) + optionally(" error=", string(row.Error))
@@ -314,7 +349,7 @@ func showAttempt(att rondo.Attempt) string {
 	for _, timer := range []struct {
 		name string
 		at   time.Time
-	}{{"due", att.DueAt}, {"timeout", att.TimeoutAt}, {"resend", att.ResendAt}} {
+	}{{"due", att.DueAt}, {"timeout", att.TimeoutAt}, {"resend", att.ResendAt}, {"warn", att.SLA.WarnAt}, {"breach", att.SLA.BreachAt}} {
 		if !timer.at.IsZero() {
 			s += " " + timer.name + "=" + clock(timer.at)
 		}
@@ -324,6 +359,27 @@ func showAttempt(att rondo.Attempt) string {
 	}
 	if att.Remaining > 0 {
 		s += " left=" + att.Remaining.String()
+	}
+	if att.Fork != "" {
+		s += " in=" + att.Fork + "/" + att.Branch
+	}
+	return s
+}
+
+func showBranches(fork rondo.Fork) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(fork.Branches)) {
+		words = append(words, name+"="+fork.Branches[name])
+	}
+	return strings.Join(words, " ")
+}
+
+func showAttribute(attribute rondo.Attribute) string {
+	s := attribute.Path
+	for _, value := range attribute.Values {
+		if s += " " + value.Text; value.IsNumber {
+			s += fmt.Sprintf("(%v)", value.Number)
+		}
 	}
 	return s
 }

@@ -40,6 +40,15 @@ type world struct {
 	interventions []rondo.Intervention
 	correlations  map[string][]string // step → correlation id of each attempt
 	base          map[string]string   // the context as it was at the start
+	target        *Start              // what migrate goes to
+	migrations    []migration
+}
+
+// migration is what one migration renamed, and how many rows had the old names.
+type migration struct {
+	from     *definition.Snapshot
+	Renamed  map[string]string `json:"renamed"`
+	Finished int               `json:"finished_rows"`
 }
 
 func newWorld(snapshot *definition.Snapshot) *world {
@@ -103,7 +112,11 @@ func (w *world) do(t fataler, in Input) Decision {
 // commit does what an engine does: it keeps the rows and reloads the instance.
 func (w *world) commit(t fataler, d Decision) {
 	t.Helper()
-	w.rows = append(w.rows, d.Steps...)
+	if d.Replaced != nil {
+		w.leave(t, d)
+	} else {
+		w.rows = append(w.rows, d.Steps...)
+	}
 	w.outbox = append(w.outbox, d.Outbox...)
 	if d.Intervention != nil {
 		w.interventions = append(w.interventions, *d.Intervention)
@@ -115,6 +128,9 @@ func (w *world) commit(t fataler, d Decision) {
 			for _, name := range []string{"case_id", "org_id", "product_id", "patient_id", "case"} {
 				w.base[name] = plain(d.Instance.Context[name])
 			}
+		}
+		if hash := d.Instance.SnapshotHash; w.target != nil && hash == w.target.Snapshot.Hash && hash != w.state.Snapshot.Hash {
+			w.migrate(t, d)
 		}
 		w.state.Instance = reloaded(t, d.Instance)
 	}
@@ -136,6 +152,59 @@ func (w *world) commit(t fataler, d Decision) {
 	w.remember()
 }
 
+// leave checks the instance that another one replaces and forgets its rows.
+func (w *world) leave(t fataler, d Decision) {
+	t.Helper()
+	old := d.Replaced
+	if old.Status != rondo.StatusCancelled || len(old.Machine.Live)+len(old.Machine.Forks) > 0 || !old.WakeAt.IsZero() {
+		t.Fatalf("the replaced instance is %s and has something open: %+v", old.Status, old.Machine)
+	}
+	if d.Instance.SupersedesID != old.ID || old.SupersededByID != d.Instance.ID || old.CancelledReason != "superseded_by:"+d.Instance.ID.String() {
+		t.Fatalf("the instances do not name each other: %+v %+v", old, d.Instance)
+	}
+	w.rows, w.correlations, w.migrations = nil, map[string][]string{}, nil
+	for _, row := range d.Steps {
+		if row.InstanceID == d.Instance.ID {
+			w.rows = append(w.rows, row)
+		}
+	}
+}
+
+// migrate remembers what a migration renamed.
+func (w *world) migrate(t fataler, d Decision) {
+	t.Helper()
+	moved := migration{from: w.state.Snapshot}
+	if err := json.Unmarshal(d.Intervention.After, &moved); err != nil {
+		t.Fatalf("the record of a migration cannot be read: %v", err)
+	}
+	w.migrations = append(w.migrations, moved)
+	w.state.Snapshot = w.target.Snapshot
+}
+
+// nameNow is what the step of a row is called after all migrations.
+func (w *world) nameNow(row rondo.Step) string {
+	name := row.StepID
+	for _, m := range w.migrations {
+		if to, ok := m.Renamed[name]; ok && row.Seq <= m.Finished {
+			name = to
+		}
+	}
+	return name
+}
+
+// stepOf finds the definition of a step that may have been removed since.
+func (w *world) stepOf(stepID string) *definition.Step {
+	if step := w.state.Snapshot.Steps[stepID]; step != nil {
+		return step
+	}
+	for _, m := range w.migrations {
+		if step := m.from.Steps[stepID]; step != nil {
+			return step
+		}
+	}
+	return &definition.Step{Contract: &definition.Contract{}}
+}
+
 // remember keeps the correlation id of every attempt, also of ended ones.
 func (w *world) remember() {
 	keep := func(stepID string, number int, correlation string) {
@@ -148,7 +217,7 @@ func (w *world) remember() {
 		keep(row.StepID, row.Attempt, row.CorrelationID)
 	}
 	if w.state.Instance != nil {
-		for _, att := range w.state.Instance.Machine.Live {
+		for _, att := range openAttempts(w.state.Instance) {
 			keep(att.StepID, att.Number, att.CorrelationID)
 		}
 	}
