@@ -17,7 +17,7 @@ func (m *move) prepareComplete(c Command) (do func(), refusal error) {
 	}
 	i := m.liveAt(step.ID)
 	if step.Manual == nil || i < 0 || m.inst.Machine.Live[i].Status != rondo.StepInProgress {
-		return nil, m.wrongState(fmt.Sprintf("the instance is %s and step %s does not wait for a person, which does not allow complete_step", m.inst.Status, step.ID))
+		return nil, m.wrongState(rondo.ActionCompleteStep, fmt.Sprintf("the instance is %s and step %s does not wait for a person, which does not allow complete_step", m.inst.Status, step.ID))
 	}
 	if !slices.Contains(step.Manual.Outcomes, c.Outcome) || step.Transitions[c.Outcome] == "" {
 		return nil, noOutcome(step, c.Outcome, step.Manual.Outcomes)

@@ -16,7 +16,7 @@ func (m *move) migrate(c Command) Decision {
 		return Decision{Refused: invalidParam("/to_definition_id", "unknown_definition", "name a published definition to migrate to")}
 	}
 	if c.Target.DefinitionID == m.inst.DefinitionID && c.Target.Snapshot.Hash == m.inst.SnapshotHash {
-		return Decision{Refused: m.wrongState("the instance runs on this definition already, which does not allow migrate to it")}
+		return Decision{Refused: m.wrongState(rondo.ActionMigrate, "the instance runs on this definition already, which does not allow migrate to it")}
 	}
 	plan := PlanMigration(m.inst, m.snap, c.Target.Snapshot, c.StepMap)
 	if plan.Verdict != MigrationMoves {

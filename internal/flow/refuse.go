@@ -71,15 +71,16 @@ func (m *move) refuse(c Command) error {
 	if late {
 		message = fmt.Sprintf("the instance is %s and past its deadline, which does not allow %s", inst.Status, action)
 	}
-	return m.wrongState(message)
+	return m.wrongState(action, message)
 }
 
-// wrongState refuses an action and says what the state does allow.
-func (m *move) wrongState(message string) *rondo.Error {
+// wrongState refuses an action and says what else the state allows.
+func (m *move) wrongState(action rondo.ActionName, message string) *rondo.Error {
 	inst := m.inst
 	late := inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt)
+	others := slices.DeleteFunc(Allowed(inst.Status, late), func(a rondo.ActionName) bool { return a == action })
 	refusal := rondo.WrongState(message)
-	switch words := actionWords(Allowed(inst.Status, late)); {
+	switch words := listed(others, "and"); {
 	case inst.Status.Terminal():
 		refusal.Hint = fmt.Sprintf("a %s instance is final and allows nothing", inst.Status)
 	case late:
@@ -91,12 +92,8 @@ func (m *move) wrongState(message string) *rondo.Error {
 }
 
 func unknownAction(action string) error {
-	return &rondo.Error{Code: rondo.CodeInvalid, Message: fmt.Sprintf("there is no action %q", action), Hint: "use " + alternatives(actions())}
+	return &rondo.Error{Code: rondo.CodeInvalid, Message: fmt.Sprintf("there is no action %q", action), Hint: "use " + listed(actions(), "or")}
 }
-
-func actionWords(actions []rondo.ActionName) string { return listed(actions, "and") }
-
-func alternatives(actions []rondo.ActionName) string { return listed(actions, "or") }
 
 // listed writes "a, b and c".
 func listed[S ~string](words []S, last string) string {

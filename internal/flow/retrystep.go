@@ -24,11 +24,11 @@ func (m *move) prepareRetry(c Command) (do func(), refusal error) {
 	}
 	switch {
 	case halted && c.StepID != m.inst.HaltStepID:
-		return nil, m.wrongState(fmt.Sprintf("the instance is halted at step %s, which does not allow retry_step of %s", m.inst.HaltStepID, c.StepID))
+		return nil, m.wrongState(rondo.ActionRetryStep, fmt.Sprintf("the instance is halted at step %s, which does not allow retry_step of %s", m.inst.HaltStepID, c.StepID))
 	case halted && m.unreachable(step):
-		return nil, m.wrongState(fmt.Sprintf("the instance is halted and the parallel step around %s has ended, which does not allow retry_step", c.StepID))
+		return nil, m.wrongState(rondo.ActionRetryStep, fmt.Sprintf("the instance is halted and the parallel step around %s has ended, which does not allow retry_step", c.StepID))
 	case !halted && m.waitsOut(c.StepID) < 0:
-		return nil, m.wrongState(fmt.Sprintf("the instance is running and step %s does not wait out a backoff, which does not allow retry_step", c.StepID))
+		return nil, m.wrongState(rondo.ActionRetryStep, fmt.Sprintf("the instance is running and step %s does not wait out a backoff, which does not allow retry_step", c.StepID))
 	}
 	asked, err := m.overridden(step, c.Input)
 	if err != nil {
@@ -53,7 +53,7 @@ func (m *move) retryDefault() (string, error) {
 	}
 	switch len(pending) {
 	case 0:
-		return "", m.wrongState("the instance is running and no step waits out a backoff, which does not allow retry_step")
+		return "", m.wrongState(rondo.ActionRetryStep, "the instance is running and no step waits out a backoff, which does not allow retry_step")
 	case 1:
 		return pending[0], nil
 	}

@@ -24,9 +24,9 @@ func (m *move) prepareSkip(c Command) (do func(), refusal error) {
 	isOpen := !m.openRow(step.ID).IsZero()
 	switch {
 	case !isOpen && m.inst.HaltStepID != step.ID:
-		return nil, m.wrongState(fmt.Sprintf("the instance is %s and step %s is not live, which does not allow skip_step", m.inst.Status, step.ID))
+		return nil, m.wrongState(rondo.ActionSkipStep, fmt.Sprintf("the instance is %s and step %s is not live, which does not allow skip_step", m.inst.Status, step.ID))
 	case m.unreachable(step):
-		return nil, m.wrongState(fmt.Sprintf("the instance is %s and the parallel step around %s has ended, which does not allow skip_step", m.inst.Status, step.ID))
+		return nil, m.wrongState(rondo.ActionSkipStep, fmt.Sprintf("the instance is %s and the parallel step around %s has ended, which does not allow skip_step", m.inst.Status, step.ID))
 	case step.Transitions[c.Outcome] == "":
 		return nil, noOutcome(step, c.Outcome, slices.Sorted(maps.Keys(step.Transitions)))
 	}
