@@ -47,41 +47,84 @@ func (e *Engine) PublishEvent(ctx context.Context, p rondo.Principal, raw []byte
 	return rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Error: r.Reason}, nil
 }
 
-// Act does what a person asks of an instance and returns the instance after it.
+// Act does what a person asks of an instance and returns the instance after it:
+// for supersede, the new one. The right to intervene is the caller's to check,
+// but for complete_step, which the assignees of the step may do without it.
 func (e *Engine) Act(ctx context.Context, p rondo.Principal, id rondo.ID, action rondo.Action) (*rondo.Instance, error) {
 	instance, err := e.store.Instance(ctx, p.Tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	if action.Name == rondo.ActionHalt {
-		if err := e.checkHaltReason(ctx, p.Tenant, action); err != nil {
-			return nil, err
-		}
+	command, err := e.command(ctx, p, instance, action)
+	if err != nil {
+		return nil, err
 	}
-	r := e.loop.Do(ctx, &caseloop.Input{
-		Key: instance.Key(),
-		Command: &caseloop.Command{InstanceID: id, Command: flow.Command{
-			Action: string(action.Name), By: p.User, Reason: action.Reason, ReasonCode: action.ReasonCode, Note: action.Note,
-		}},
-	})
-	return r.Instance, r.Err
+	r := e.loop.Do(ctx, &caseloop.Input{Key: instance.Key(), Command: command})
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return r.Instance, nil
 }
 
-func (e *Engine) checkHaltReason(ctx context.Context, org string, action rondo.Action) error {
-	codes, err := e.store.ReasonCodes(ctx, org)
+// command is an action made ready for the machine: what it refers to outside its
+// case is found and checked. What the case itself allows is decided in the
+// commit.
+func (e *Engine) command(ctx context.Context, p rondo.Principal, instance *rondo.Instance, action rondo.Action) (*caseloop.Command, error) {
+	out := &caseloop.Command{InstanceID: instance.ID, ProductID: instance.ProductID, Command: commandOf(action, p.User)}
+	switch action.Name {
+	case rondo.ActionHalt:
+		return out, e.checkHaltReason(ctx, instance, action)
+	case rondo.ActionCompleteStep:
+		out.Command.Assignee = !p.Can(rondo.ScopeIntervene)
+	case rondo.ActionMigrate:
+		target, err := e.targetOf(ctx, instance, action.ToDefinition)
+		if err != nil {
+			return nil, err
+		}
+		out.Command.Target = target
+	}
+	return out, nil
+}
+
+// PlanMigration says what migrating an instance would do, and changes nothing.
+func (e *Engine) PlanMigration(ctx context.Context, p rondo.Principal, id rondo.ID, action rondo.Action) (flow.MigrationPlan, error) {
+	instance, err := e.store.Instance(ctx, p.Tenant, id)
 	if err != nil {
-		return rondo.Op("read reason codes", err)
+		return flow.MigrationPlan{}, err
 	}
-	for _, code := range codes {
-		if code.Scope != "halt" || code.Code != action.ReasonCode || !code.Active {
-			continue
-		}
-		if code.RequiresNote && action.Note == "" {
-			return invalidField("/note", "note_required", fmt.Sprintf("reason code %s needs a note: say in note why the case is halted", code.Code))
-		}
-		return nil
+	target, err := e.targetOf(ctx, instance, action.ToDefinition)
+	if err != nil {
+		return flow.MigrationPlan{}, err
 	}
-	return invalidField("/reason_code", "unknown_reason_code", "reason_code is not an active code of scope halt; use for example manual_halt")
+	return e.planMigration(ctx, instance, target, action.StepMap)
+}
+
+func (e *Engine) planMigration(ctx context.Context, instance *rondo.Instance, target *flow.Start, stepMap map[string]string) (flow.MigrationPlan, error) {
+	from, err := e.snapshots.Get(ctx, instance.SnapshotHash)
+	if err != nil {
+		return flow.MigrationPlan{}, rondo.Op("read the snapshot of the instance", err)
+	}
+	plan := flow.PlanMigration(instance, from, target.Snapshot, stepMap)
+	if !instance.Status.Terminal() && (instance.DeadlineExceeded || !e.now().Before(instance.DeadlineAt)) {
+		plan.Verdict, plan.Reason = flow.MigrationCannot, "the instance is past its deadline, which leaves only cancel and supersede"
+	}
+	return plan, nil
+}
+
+// targetOf finds the definition that one instance is to go on with.
+func (e *Engine) targetOf(ctx context.Context, instance *rondo.Instance, to rondo.ID) (*flow.Start, error) {
+	target, err := e.migrationTarget(ctx, instance.OrgID, instance.ProductID, to)
+	switch {
+	case rondo.CodeOf(err) == rondo.CodeNotFound: // the instance is there: it is not what was not found
+		return nil, invalidField("/to_definition_id", "unknown_definition", "to_definition_id names no definition of the organisation")
+	case err != nil:
+		return nil, err
+	case target.Snapshot.Hash == instance.SnapshotHash:
+		refusal := rondo.WrongState("the instance runs on this version of the definition already")
+		refusal.Hint = "publish a newer version first, or name another definition in to_definition_id"
+		return nil, refusal
+	}
+	return target, nil
 }
 
 func invalidField(pointer, code, message string) *rondo.Error {
@@ -101,11 +144,18 @@ func (e *Engine) Snapshot(ctx context.Context, _ rondo.Principal, instance *rond
 	return e.store.Snapshot(ctx, instance.SnapshotHash)
 }
 
+// EveryOrg is the OrgID by which an admin lists the instances of all
+// organisations.
+const EveryOrg = "*"
+
 // Instances lists instances, newest first. Only an admin may ask for another
-// organisation than their own.
+// organisation than their own, or for every one.
 func (e *Engine) Instances(ctx context.Context, p rondo.Principal, filter store.InstanceFilter, page store.Page) ([]*rondo.Instance, error) {
-	if filter.OrgID == "" || !p.Admin() {
+	switch {
+	case filter.OrgID == "" || !p.Admin():
 		filter.OrgID = p.Tenant
+	case filter.OrgID == EveryOrg:
+		filter.OrgID = ""
 	}
 	return e.store.Instances(ctx, filter, page)
 }

@@ -97,6 +97,7 @@ type Engine struct {
 	liveness  time.Duration
 	observer  Observer
 
+	live    *hub
 	types   inboundTypes
 	inbound inboundSet
 	feeds   feedSet
@@ -133,7 +134,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, liveness: cfg.Liveness, observer: cfg.Observer,
-		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
+		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), live: newHub(), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
 		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
@@ -209,6 +210,7 @@ func (e *Engine) Stop(ctx context.Context) {
 	if e.intake == nil { // it never started
 		return
 	}
+	e.live.close()
 	e.intake()
 	if err := e.feeds.closeAll(); err != nil {
 		e.log.Warn("closing event streams", "error", err)
@@ -258,6 +260,7 @@ func (e *Engine) committed(b caseloop.Batch) {
 	if wake {
 		signal(e.wakeSoon)
 	}
+	e.live.committed(&b)
 	if e.observer != nil {
 		e.observer.Committed(commit)
 	}

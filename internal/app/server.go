@@ -96,6 +96,7 @@ func start(ctx context.Context, opts Options) (*server, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.http = httpapi.NewServer(opts.Listen, s.mount(handler))
+	s.http.RegisterOnShutdown(handler.EndStreams)
 	return s, nil
 }
 
@@ -154,6 +155,10 @@ func (s *server) mount(api http.Handler) http.Handler {
 	mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusSeeOther))
 	mux.Handle("/", api)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if httpapi.IsStream(r) { // it lasts as long as its reader wants
+			mux.ServeHTTP(w, r)
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
 		defer cancel()
 		mux.ServeHTTP(w, r.WithContext(ctx))

@@ -132,7 +132,7 @@ func (f *Facts) event(e *rondo.EventRecord) Entry {
 	if e.Duplicates > 0 {
 		said += fmt.Sprintf(" It came again %s and was counted only.", times(e.Duplicates))
 	}
-	return Entry{ID: "event-" + e.ID.String(), Kind: EntryEvent, Text: said, Detail: encoded(struct {
+	return Entry{ID: eventEntry(e), Kind: EntryEvent, Text: said, Detail: encoded(struct {
 		EventID       string `json:"event_id"`
 		EventType     string `json:"event_type"`
 		CorrelationID Text   `json:"correlation_id"`

@@ -117,8 +117,8 @@ func (f *Facts) endText(row *rondo.Step) string {
 	switch {
 	case step.Contract.Behaviour == definition.BehaviourCondition && row.Status == rondo.StepCompleted:
 		fmt.Fprintf(&b, "%s: %s is %s", row.StepID, text(row.Input, "expr"), strings.TrimSpace(string(member(row.Output, "result"))))
-		if operands := operands(row.Input); operands != "" {
-			fmt.Fprintf(&b, ", for %s", operands)
+		if seen := looked(row.Input); seen != "" {
+			fmt.Fprintf(&b, ": %s", seen)
 		}
 	case step.Contract.Behaviour == definition.BehaviourHalt && row.Status == rondo.StepCompleted:
 		fmt.Fprintf(&b, "%s stops the case with %s", row.StepID, text(row.Input, "reason_code"))
@@ -149,23 +149,33 @@ func (f *Facts) endText(row *rondo.Step) string {
 	return b.String() + "."
 }
 
-// operands lists what a condition looked at, from the trace in its row.
-func operands(input json.RawMessage) string {
-	var trace struct {
-		Operands map[string]json.RawMessage `json:"operands"`
+// looked lists what a condition looked at, from the trace in its row.
+func looked(input json.RawMessage) string {
+	var trace []struct {
+		Expr   string          `json:"expr"`
+		Left   json.RawMessage `json:"left"`
+		Right  json.RawMessage `json:"right"`
+		Result json.RawMessage `json:"result"`
+		Error  string          `json:"error"`
 	}
 	if json.Unmarshal(member(input, "trace"), &trace) != nil {
 		return ""
 	}
-	names := make([]string, 0, len(trace.Operands))
-	for name := range trace.Operands {
-		names = append(names, name)
+	parts := make([]string, 0, len(trace))
+	for _, t := range trace {
+		part := t.Expr
+		switch {
+		case t.Left != nil && t.Right != nil:
+			part += fmt.Sprintf(" compared %s with %s", clip(string(t.Left)), clip(string(t.Right)))
+		case t.Left != nil:
+			part += " looked at " + clip(string(t.Left))
+		}
+		if len(trace) > 1 && t.Result != nil {
+			part += " (" + clip(string(t.Result)) + ")"
+		}
+		parts = append(parts, part)
 	}
-	slices.Sort(names)
-	for i, name := range names {
-		names[i] = name + " = " + clip(string(trace.Operands[name]))
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // clip keeps a value short enough for a sentence.

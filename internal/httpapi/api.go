@@ -53,6 +53,8 @@ type Cases interface {
 	Steps(ctx context.Context, p rondo.Principal, id rondo.ID) ([]rondo.Step, *rondo.Instance, error)
 	// Events lists oldest first; Page.After is the ID of a row, not its event id.
 	Events(ctx context.Context, p rondo.Principal, id rondo.ID, page store.Page) ([]rondo.EventRecord, error)
+	Explaining
+	Following
 }
 
 // Snapshots is an optional ability of Cases: with it, one instance is shown with
@@ -165,6 +167,7 @@ type API struct {
 	cfg     Config
 	handler http.Handler
 	openapi []byte
+	streams *streams
 }
 
 var _ http.Handler = (*API)(nil)
@@ -175,7 +178,7 @@ func New(cfg Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &API{cfg: cfg}
+	a := &API{cfg: cfg, streams: newStreams()}
 	r := newRegistrar(a)
 	a.registerHealth(r)
 	a.registerDefinitions(r)

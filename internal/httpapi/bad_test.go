@@ -299,6 +299,12 @@ func bodyFor(route httpapi.Route) string {
 		return `{"definition":{}}`
 	case route.ID == "halt-instance":
 		return `{"reason_code":"manual_halt"}`
+	case route.ID == "set-mode":
+		return `{"mode":"active","reason":"because"}`
+	case route.ID == "skip-step":
+		return `{"step_id":"a","outcome":"on_complete","reason":"because"}`
+	case route.ID == "complete-step":
+		return `{"step_id":"a","outcome":"approved"}`
 	case route.ID == "change-definition":
 		return `{"definition":{}}`
 	case route.ID == "import-definition":

@@ -40,7 +40,8 @@ type fake struct {
 	instances  []*rondo.Instance
 	report     rondo.ValidationReport
 	registry
-	trials trials
+	trials    trials
+	following following
 }
 
 var (

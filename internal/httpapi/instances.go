@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/store"
 )
 
 type (
@@ -15,25 +14,14 @@ type (
 	ledgerOut    struct{ Body page[ledgerEvent] }
 )
 
-// haltBody documents the body of halt.
-type haltBody struct {
-	ReasonCode string `json:"reason_code" minLength:"1" maxLength:"128" doc:"A usable reason code of scope halt, such as manual_halt"`
-	Note       string `json:"note,omitempty" maxLength:"4096"`
-}
-
-// becauseBody documents the body of resume and cancel.
-type becauseBody struct {
-	Reason string `json:"reason" minLength:"1" maxLength:"4096"`
-}
-
 func (a *API) registerInstances(r *registrar) {
 	handle(r, "list-instances", nil, a.listInstances)
 	handle(r, "get-instance", nil, a.getInstance)
 	handle(r, "list-steps", nil, a.listSteps)
 	handle(r, "list-events", nil, a.listEvents)
-	handle(r, "halt-instance", haltBody{}, a.halt)
-	handle(r, "resume-instance", becauseBody{}, a.act(rondo.ActionResume))
-	handle(r, "cancel-instance", becauseBody{}, a.act(rondo.ActionCancel))
+	a.registerInterventions(r)
+	a.registerExplaining(r)
+	a.registerStreams(r)
 }
 
 func (a *API) listInstances(ctx context.Context, c *call) (*instancesOut, error) {
@@ -41,18 +29,7 @@ func (a *API) listInstances(ctx context.Context, c *call) (*instancesOut, error)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.cfg.Cases.Instances(ctx, c.principal, store.InstanceFilter{
-		OrgID:        c.principal.Tenant,
-		CaseID:       c.query.Get("case_id"),
-		ProductID:    c.query.Get("product_id"),
-		Status:       rondo.Status(c.query.Get("status")),
-		Mode:         rondo.Mode(c.query.Get("mode")),
-		DefinitionID: queryID(c.query, "definition_id"),
-		ReasonCode:   c.query.Get("reason_code"),
-		StepID:       c.query.Get("step_id"),
-		StartedFrom:  queryTime(c.query, "started_from"),
-		StartedTo:    queryTime(c.query, "started_to"),
-	}, pg)
+	rows, err := a.cfg.Cases.Instances(ctx, c.principal, instanceFilter(c.query, c.principal.Tenant, a.cfg.Now()), pg)
 	if err != nil {
 		return nil, err
 	}
@@ -103,35 +80,4 @@ func (a *API) listEvents(ctx context.Context, c *call) (*ledgerOut, error) {
 	}
 	id := func(e rondo.EventRecord) rondo.ID { return e.ID }
 	return &ledgerOut{Body: paged(rows, pg.Limit, listEvents, id, viewEvent)}, nil
-}
-
-func (a *API) halt(ctx context.Context, c *call) (*instanceOut, error) {
-	action := rondo.Action{Name: rondo.ActionHalt}
-	err := decode(c.body,
-		member{name: "reason_code", required: true, identifier: true, text: &action.ReasonCode},
-		member{name: "note", text: &action.Note},
-	)
-	if err != nil {
-		return nil, err
-	}
-	return a.acted(ctx, c, action)
-}
-
-// act is an action that takes a reason and nothing else.
-func (a *API) act(name rondo.ActionName) func(context.Context, *call) (*instanceOut, error) {
-	return func(ctx context.Context, c *call) (*instanceOut, error) {
-		action := rondo.Action{Name: name}
-		if err := decode(c.body, member{name: "reason", required: true, text: &action.Reason}); err != nil {
-			return nil, err
-		}
-		return a.acted(ctx, c, action)
-	}
-}
-
-func (a *API) acted(ctx context.Context, c *call, action rondo.Action) (*instanceOut, error) {
-	i, err := a.cfg.Cases.Act(ctx, c.principal, c.id, action)
-	if err != nil {
-		return nil, err
-	}
-	return &instanceOut{Body: viewInstance(i)}, nil
 }

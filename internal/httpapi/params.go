@@ -29,7 +29,7 @@ const (
 type Param struct {
 	Name   string
 	Doc    string
-	Format string   // uuid, date-time, integer; "" = a string of 1 to 128 bytes
+	Format string   // uuid, date-time, integer, age, tests, text (any); "" = a string of 1 to 128 bytes
 	Enum   []string // the words it may be; empty = any
 }
 
@@ -49,6 +49,7 @@ func definitionFilters() []Param {
 		Param{Name: "product_id", Doc: "Of this product only"},
 		Param{Name: "status", Doc: "In this state only", Enum: []string{string(rondo.DefinitionDraft), string(rondo.DefinitionActive), string(rondo.DefinitionArchived)}},
 		Param{Name: "kind", Doc: "Of this kind only", Enum: []string{string(rondo.KindCase), string(rondo.KindConversation), string(rondo.KindRun)}},
+		Param{Name: "name", Doc: "With exactly this name only", Format: "text"},
 	), paging()...)
 }
 
@@ -63,6 +64,10 @@ func instanceFilters() []Param {
 		Param{Name: "step_id", Doc: "With this step in flight only"},
 		Param{Name: "started_from", Doc: "Started at this time or later", Format: "date-time"},
 		Param{Name: "started_to", Doc: "Started before this time", Format: "date-time"},
+		Param{Name: "older_than", Doc: "Started longer ago than this, such as 90m, 48h or 3d", Format: "age"},
+		Param{Name: "younger_than", Doc: "Started no longer ago than this", Format: "age"},
+		Param{Name: "tag", Doc: "With this tag in case.metadata.tags only"},
+		Param{Name: "where", Doc: "Up to three tests of searchable context values, separated by semicolons: path op value, op being = != < <= > or >=, such as ai_review.confidence<0.7;case.metadata.region=\"eu\"", Format: "tests"},
 	), paging()...)
 }
 
@@ -133,6 +138,18 @@ func (p Param) check(value string) (code, message string) {
 	case "date-time":
 		if _, err := time.Parse(time.RFC3339Nano, value); err != nil {
 			return "not_a_time", "use an RFC 3339 time such as 2026-01-31T12:00:00Z"
+		}
+	case "text":
+		if value == "" || len(value) > maxText || !storable(value) {
+			return "not_text", "use text without NUL, at most 4096 bytes"
+		}
+	case "age":
+		if _, ok := parseAge(value); !ok {
+			return "not_an_age", "use a whole number and a unit, such as 90m, 48h or 3d"
+		}
+	case "tests":
+		if _, err := parseTests(value); err != nil {
+			return "not_a_test", err.Error()
 		}
 	case "cursor": // the list that it belongs to reads it
 	default:

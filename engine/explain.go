@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/explain"
+	"github.com/rondo-engine/rondo/store"
+)
+
+const (
+	// maxToldEvents is how many inbound events of a case a timeline shows at most:
+	// the newest ones.
+	maxToldEvents = 2000
+	// maxToldParked is how many parked events an explanation shows at most.
+	maxToldParked = 200
+)
+
+// Interventions returns what people did to an instance, oldest first.
+func (e *Engine) Interventions(ctx context.Context, p rondo.Principal, id rondo.ID) ([]rondo.Intervention, error) {
+	if _, err := e.store.Instance(ctx, p.Tenant, id); err != nil {
+		return nil, err
+	}
+	return e.store.Interventions(ctx, p.Tenant, id)
+}
+
+// NextStep tells a client what to do about a case.
+func (e *Engine) NextStep(ctx context.Context, p rondo.Principal, id rondo.ID) (explain.NextStep, error) {
+	f, err := e.facts(ctx, p.Tenant, id)
+	if err != nil {
+		return explain.NextStep{}, err
+	}
+	if f.Steps, err = e.store.Steps(ctx, p.Tenant, id); err != nil {
+		return explain.NextStep{}, err
+	}
+	return f.NextStep(), nil
+}
+
+// Why says what an instance waits for, what happens next, and who can help.
+func (e *Engine) Why(ctx context.Context, p rondo.Principal, id rondo.ID) (explain.Why, error) {
+	f, err := e.facts(ctx, p.Tenant, id)
+	if err != nil {
+		return explain.Why{}, err
+	}
+	parked := store.EventFilter{OrgID: p.Tenant, CaseID: f.Instance.CaseID, Outcome: rondo.OutcomeParked}
+	if err := e.history(ctx, &f, parked, maxToldParked); err != nil {
+		return explain.Why{}, err
+	}
+	return f.Why(), nil
+}
+
+// Timeline tells what happened to an instance, and what is open now.
+func (e *Engine) Timeline(ctx context.Context, p rondo.Principal, id rondo.ID) (explain.Timeline, error) {
+	f, err := e.wholeFacts(ctx, p.Tenant, id)
+	if err != nil {
+		return explain.Timeline{}, err
+	}
+	return f.Timeline(), nil
+}
+
+// facts reads the instance and what drives it.
+func (e *Engine) facts(ctx context.Context, org string, id rondo.ID) (explain.Facts, error) {
+	instance, err := e.store.Instance(ctx, org, id)
+	if err != nil {
+		return explain.Facts{}, err
+	}
+	snapshot, err := e.snapshots.Get(ctx, instance.SnapshotHash)
+	if err != nil {
+		// The instance is there: a snapshot that is not is a defect.
+		return explain.Facts{}, &rondo.Error{Code: rondo.CodeInternal, Op: "explain instance", Err: err}
+	}
+	return explain.Facts{Instance: instance, Snapshot: snapshot, Now: e.now()}, nil
+}
+
+// wholeFacts reads everything about an instance as one commit left it: when one
+// comes between, it reads again.
+func (e *Engine) wholeFacts(ctx context.Context, org string, id rondo.ID) (explain.Facts, error) {
+	const tries = 5
+	for try := 1; ; try++ {
+		f, err := e.facts(ctx, org, id)
+		if err != nil {
+			return f, err
+		}
+		if err := e.history(ctx, &f, store.EventFilter{OrgID: org, CaseID: f.Instance.CaseID}, maxToldEvents); err != nil {
+			return f, err
+		}
+		after, err := e.store.Instance(ctx, org, id)
+		if err != nil {
+			return f, err
+		}
+		if after.Version == f.Instance.Version || try == tries {
+			return f, nil
+		}
+	}
+}
+
+// history adds what happened to the instance.
+func (e *Engine) history(ctx context.Context, f *explain.Facts, events store.EventFilter, limit int) error {
+	org, id := f.Instance.OrgID, f.Instance.ID
+	var err error
+	if f.Steps, err = e.store.Steps(ctx, org, id); err != nil {
+		return err
+	}
+	if f.Interventions, err = e.store.Interventions(ctx, org, id); err != nil {
+		return err
+	}
+	if f.ReasonCodes, err = e.store.ReasonCodes(ctx, org); err != nil {
+		return err
+	}
+	rows, err := e.store.EventList(ctx, events, store.Page{Limit: limit})
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r rondo.EventRecord) bool { return r.InstanceID != id })
+	slices.Reverse(rows)
+	f.Events = rows
+	return nil
+}
