@@ -1,0 +1,73 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Instance is a case as the API shows it, without its context.
+type Instance struct {
+	ID           string        `json:"id"`
+	CaseID       string        `json:"case_id"`
+	OrgID        string        `json:"org_id"`
+	ProductID    string        `json:"product_id"`
+	DefinitionID string        `json:"definition_id"`
+	Mode         rondo.Mode    `json:"mode"`
+	Status       rondo.Status  `json:"status"`
+	HaltReason   *string       `json:"halt_reason"`
+	HaltNote     *string       `json:"halt_note"`
+	HaltStepID   *string       `json:"halt_step_id"`
+	StartedAt    time.Time     `json:"started_at"`
+	DeadlineAt   time.Time     `json:"deadline_at"`
+	CompletedAt  *time.Time    `json:"completed_at"`
+	CurrentSteps []CurrentStep `json:"current_steps"`
+}
+
+// CurrentStep is a step in flight.
+type CurrentStep struct {
+	StepID    string           `json:"step_id"`
+	Kind      string           `json:"kind"`
+	Status    rondo.StepStatus `json:"status"`
+	Attempt   int              `json:"attempt"`
+	StartedAt *time.Time       `json:"started_at"`
+	TimeoutAt *time.Time       `json:"timeout_at"`
+}
+
+const instancesPath = "/workflow-instances"
+
+// InstancePath is the path of an instance, or of a part of it such as "why".
+func InstancePath(id, part string) string {
+	path := instancesPath + "/" + url.PathEscape(id)
+	if part != "" {
+		path += "/" + part
+	}
+	return path
+}
+
+// Instances lists one page of instances, newest first. The query is that of the
+// route.
+func (c *Client) Instances(ctx context.Context, query url.Values) (Page[Instance], error) {
+	var page Page[Instance]
+	_, err := c.Do(ctx, Call{Path: instancesPath, Query: query}, &page)
+	return page, err
+}
+
+// Instance reads one.
+func (c *Client) Instance(ctx context.Context, id string) (Instance, error) {
+	var out Instance
+	_, err := c.Do(ctx, Call{Path: InstancePath(id, "")}, &out)
+	return out, err
+}
+
+// Act does an action, named as in its path (retry-step), and returns what the
+// server answers: the instance, or the plan of a dry run.
+func (c *Client) Act(ctx context.Context, id, action string, params any) (json.RawMessage, error) {
+	var out json.RawMessage
+	_, err := c.Do(ctx, Call{Method: http.MethodPost, Path: InstancePath(id, action), Body: params}, &out)
+	return out, err
+}

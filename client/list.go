@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"net/url"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"` // nil on the last page
+}
+
+// Each goes through all pages of a list. It ends at the first error, which comes
+// with a zero item.
+func Each[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		query := maps.Clone(query)
+		if query == nil {
+			query = url.Values{}
+		}
+		for {
+			var page Page[T]
+			if _, err := c.Do(ctx, Call{Path: path, Query: query}, &page); err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if page.NextCursor == nil {
+				return
+			}
+			query.Set("cursor", *page.NextCursor)
+		}
+	}
+}
+
+// collect gathers a whole list.
+func collect[T any](list iter.Seq2[T, error]) ([]T, error) {
+	var items []T
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
