@@ -55,7 +55,7 @@ func (e *Engine) PreviewBulk(ctx context.Context, p rondo.Principal, filter stor
 	var preview rondo.BulkPreview
 	judge := func(*rondo.Instance) error { return nil }
 	if action.Name == rondo.ActionMigrate {
-		forecast := e.newForecast(action)
+		forecast := e.newForecast(action, p.User)
 		preview.Migration = &forecast.preview
 		judge = func(i *rondo.Instance) error { return forecast.add(ctx, i) }
 	}

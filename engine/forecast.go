@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/flow"
 )
 
@@ -47,13 +48,14 @@ func (t *migrationTargets) of(ctx context.Context, instance *rondo.Instance) (ta
 type forecast struct {
 	engine  *Engine
 	action  rondo.Action
+	by      string
 	targets migrationTargets
 	preview rondo.MigrationPreview
 }
 
-func (e *Engine) newForecast(action rondo.Action) *forecast {
+func (e *Engine) newForecast(action rondo.Action, by string) *forecast {
 	return &forecast{
-		engine: e, action: action, targets: migrationTargets{engine: e, to: action.ToDefinition},
+		engine: e, action: action, by: by, targets: migrationTargets{engine: e, to: action.ToDefinition},
 		preview: rondo.MigrationPreview{Verdicts: map[rondo.MigrationVerdict]int{}, Reasons: map[string]int{}},
 	}
 }
@@ -65,18 +67,16 @@ func (f *forecast) add(ctx context.Context, instance *rondo.Instance) error {
 	if err != nil {
 		return err
 	}
-	if refusal != nil {
-		told.Verdict, told.Reason = rondo.MigrationCannot, reasonOf(refusal)
-	} else {
-		plan, err := f.engine.planMigration(ctx, instance, target, f.action.StepMap)
+	if refusal == nil {
+		refusal, err = f.plan(ctx, instance, target, &told)
 		if err != nil {
 			return err
 		}
-		told.Verdict, told.Reason = rondo.MigrationVerdict(plan.Verdict), plan.Reason
-		for _, step := range plan.Steps {
-			if step.To != "" {
-				told.Steps[step.From] = step.To
-			}
+	}
+	if refusal != nil {
+		told.Reason = reasonOf(refusal)
+		if told.Verdict != rondo.MigrationNeedsMapping {
+			told.Verdict = rondo.MigrationCannot
 		}
 	}
 	f.preview.Verdicts[told.Verdict]++
@@ -87,4 +87,29 @@ func (f *forecast) add(ctx context.Context, instance *rondo.Instance) error {
 		f.preview.Items = append(f.preview.Items, told)
 	}
 	return nil
+}
+
+// plan fills in where the steps of an instance go, and asks the machine itself
+// whether it would migrate it: what is told is what happens.
+func (f *forecast) plan(ctx context.Context, instance *rondo.Instance, target *flow.Start, told *rondo.MigrationForecast) (refusal, err error) {
+	plan, err := f.engine.planMigration(ctx, instance, target, f.action.StepMap)
+	if err != nil {
+		return nil, err
+	}
+	told.Verdict = rondo.MigrationVerdict(plan.Verdict)
+	for _, step := range plan.Steps {
+		if step.To != "" {
+			told.Steps[step.From] = step.To
+		}
+	}
+	from, err := f.engine.snapshots.Get(ctx, instance.SnapshotHash)
+	if err != nil {
+		return nil, err
+	}
+	command := commandOf(f.action, f.by)
+	command.Target = target
+	decision := flow.Decide(flow.State{Instance: instance, Snapshot: from}, command, flow.Env{
+		Now: f.engine.now(), NewID: f.engine.ids.New, Known: event.Known,
+	})
+	return decision.Refused, nil
 }
