@@ -3,6 +3,7 @@ package definition
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 	"time"
 
@@ -18,8 +19,8 @@ const (
 
 // behave reads what the step's behaviour takes from its params into s and notes
 // what cannot be used. Validate and Compile both read it here, so that what one
-// accepts the other can use. The params already match the schema of the
-// behaviour.
+// accepts the other can use. What is missing or of another type, which the
+// schema of the behaviour says too, has the code params_invalid.
 func (w *writtenStep) behave(s *Step, p *problems) {
 	switch w.contract.Behaviour {
 	case BehaviourDelay:
@@ -42,11 +43,15 @@ func (w *writtenStep) param(name string, target any) bool {
 func (w *writtenStep) readDelay(s *Step, p *problems) {
 	var length float64
 	bySeconds, byPath := w.param("seconds", &length), w.param("until", &s.Until)
+	_, seconds := w.params["seconds"]
+	_, until := w.params["until"]
 	switch {
-	case bySeconds && byPath:
+	case seconds && until:
 		p.add("delay_twice", w.at("params"), "the delay has both seconds and until; keep one of them")
-	case !bySeconds && !byPath:
+	case !seconds && !until:
 		p.add("delay_missing", w.at("params"), `say how long, e.g. "seconds": 3600, or until when, e.g. "until": "case.metadata.due_at"`)
+	case !bySeconds && !byPath:
+		p.add("params_invalid", w.at("params"), "seconds is a number, until a path")
 	case bySeconds:
 		s.Delay = max(duration(min(length, maxWorkflowTimeout.Seconds())), time.Microsecond)
 	case !isPath(s.Until):
@@ -148,9 +153,7 @@ func (w *writtenStep) need() int {
 		return len(w.branches)
 	}
 	var word string
-	var count struct {
-		AtLeast float64 `json:"at_least"`
-	}
+	var count map[string]float64
 	switch {
 	case json.Unmarshal(raw, &word) == nil:
 		switch word {
@@ -159,8 +162,8 @@ func (w *writtenStep) need() int {
 		case joinAny:
 			return 1
 		}
-	case json.Unmarshal(raw, &count) == nil && count.AtLeast == float64(int(count.AtLeast)):
-		return int(count.AtLeast)
+	case json.Unmarshal(raw, &count) == nil && len(count) == 1 && count["at_least"] == math.Trunc(count["at_least"]):
+		return int(min(max(count["at_least"], 0), maxSteps))
 	}
 	return 0
 }

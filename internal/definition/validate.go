@@ -91,9 +91,7 @@ func (v *validator) checkSteps() {
 			continue
 		}
 		compiled := &Step{}
-		if v.checkParams(step, contract) {
-			step.behave(compiled, &v.problems)
-		}
+		v.checkBehaviour(step, compiled, v.checkParams(step, contract))
 		v.checkOutcomes(step, contract, compiled)
 		switch contract.Behaviour {
 		case BehaviourDelay:
@@ -212,7 +210,7 @@ func (v *validator) checkParams(step *writtenStep, contract *Contract) bool {
 		v.add("params_invalid", step.at("params"), "a step of kind %s has no params; remove them", step.kind)
 		return false
 	}
-	found := contract.paramProblems(step.params, step.at("params"))
+	found := step.paramProblems()
 	for _, problem := range found {
 		what := "this"
 		if problem.Pointer == step.at("params") {
@@ -223,17 +221,30 @@ func (v *validator) checkParams(step *writtenStep, contract *Contract) bool {
 	return len(found) == 0
 }
 
-// paramProblems returns what is wrong with the params of a step. A default that
-// the kind's schema does not know is fixed: it is only judged by what the
-// behaviour needs, as every param is that the behaviour uses.
-func (c *Contract) paramProblems(params map[string]json.RawMessage, at string) []rondo.FieldError {
+// checkBehaviour judges what the behaviour makes of the params. When they do not
+// match their schema, what merely is not there has been said.
+func (v *validator) checkBehaviour(step *writtenStep, compiled *Step, matches bool) {
+	var found problems
+	step.behave(compiled, &found)
+	for _, problem := range found.errors {
+		if matches || problem.Code != "params_invalid" {
+			v.errors = append(v.errors, problem)
+		}
+	}
+}
+
+// paramProblems returns what is wrong with the params of a step: what it gives,
+// and what it gets by default, against the schema of its kind, and whatever the
+// behaviour uses against what that needs. A default that the kind's schema does
+// not know is no business of that schema.
+func (w *writtenStep) paramProblems() []rondo.FieldError {
 	var found []rondo.FieldError
 	judge := func(schema *Schema, counts func(name string) bool) {
 		if schema == nil {
 			return
 		}
 		judged := map[string]json.RawMessage{}
-		for name, value := range params {
+		for name, value := range w.params {
 			if counts(name) {
 				judged[name] = value
 			}
@@ -242,13 +253,13 @@ func (c *Contract) paramProblems(params map[string]json.RawMessage, at string) [
 		if err != nil {
 			raw = json.RawMessage("null")
 		}
-		found = append(found, schema.check(raw, at)...)
+		found = append(found, schema.check(raw, w.at("params"))...)
 	}
-	judge(c.ParamsSchema, func(name string) bool {
-		_, fixed := c.Defaults[name]
-		return !fixed || slices.Contains(c.ParamsSchema.props, name)
+	judge(w.contract.ParamsSchema, func(name string) bool {
+		_, given := w.given[name]
+		return given || slices.Contains(w.contract.ParamsSchema.props, name)
 	})
-	if needs := behaviourParams(c.Behaviour); needs != nil {
+	if needs := behaviourParams(w.contract.Behaviour); needs != nil {
 		judge(needs, func(name string) bool { return slices.Contains(needs.props, name) })
 	}
 	slices.SortFunc(found, compareFields)
@@ -269,7 +280,9 @@ func (v *validator) checkOutcomes(step *writtenStep, contract *Contract, compile
 		if compiled.Manual == nil || len(compiled.Manual.Outcomes) == 0 {
 			return // what the outcomes are could not be read, and that is reported
 		}
-		mandatory = compiled.Manual.Outcomes
+		mandatory = slices.DeleteFunc(slices.Clone(compiled.Manual.Outcomes), func(outcome string) bool {
+			return !isWord(outcome) || slices.Contains(contract.Optional, outcome)
+		})
 	}
 	allowed := slices.Concat(mandatory, contract.Optional)
 	for _, outcome := range mandatory {

@@ -35,6 +35,16 @@ func clinic() Environment {
 		{OrgID: "clinic", Name: "old_check", Version: 1, Contract: json.RawMessage(credit), Status: "archived"},
 		{OrgID: "clinic", Name: "halt", Version: 9, Contract: json.RawMessage(credit), Status: "active"}, // cannot hide a built-in kind
 	}
+	for name, contract := range map[string]string{
+		"approval": `{"behaviour": "manual", "defaults": {"title": "Approve", "outcomes": ["on_approved", "on_rejected"]},
+			"params_schema": {"type": "object", "additionalProperties": false, "properties": {"title": {"type": "string"}}}}`,
+		"side_by_side": `{"behaviour": "parallel", "params_schema": {"type": "object", "properties": {"branches": {"type": "object"}}}, "defaults": {"join": "any"}}`,
+		"refused":      `{"behaviour": "halt", "defaults": {"reason_code": "step_failed"}}`,
+		"cooling_off":  `{"behaviour": "delay", "defaults": {"seconds": 60}}`,
+		"bare_manual":  `{"behaviour": "manual"}`,
+	} {
+		env.Kinds = append(env.Kinds, rondo.StepKind{OrgID: "clinic", Name: name, Version: 1, Contract: json.RawMessage(contract), Status: "active"})
+	}
 	return env
 }
 

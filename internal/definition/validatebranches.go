@@ -2,24 +2,37 @@ package definition
 
 // checkBranches judges how branches hang together with the rest: a branch is
 // entered at its start, left by JOIN, shares no step and completes no case.
+// Nothing is said of what only looks like a branch: its kind is not known, and
+// that is reported.
 func (v *validator) checkBranches() {
 	for _, step := range v.doc.steps {
+		if !v.certain(step) {
+			continue
+		}
 		if step.contract != nil && step.contract.Behaviour == BehaviourFinal && step.fork != "" {
 			v.add("final_in_branch", step.at(), "a step of kind %s completes the case and cannot stand in a branch (%s of %s); move it behind the join", step.kind, quote(step.branch), quote(step.fork))
 		}
 		for outcome, target := range step.transitions {
 			v.checkEndOfBranch(step, outcome, target)
-			if next := v.doc.steps[target]; next != nil && next.place() != step.place() {
+			if next := v.doc.steps[target]; next != nil && next.place() != step.place() && v.certain(next) {
 				v.addShared(step.at("transitions", outcome), next, step.place())
 			}
 		}
 		for _, b := range step.branches {
+			if step.contract == nil {
+				break
+			}
 			begins := place{step.id, b.Name}
-			if next := v.doc.steps[b.Start]; next != nil && next.place() != begins {
+			if next := v.doc.steps[b.Start]; next != nil && next.place() != begins && v.certain(next) {
 				v.addShared(step.at("params", "branches", b.Name), next, begins)
 			}
 		}
 	}
+}
+
+// certain reports whether it is known in which branch a step is.
+func (v *validator) certain(step *writtenStep) bool {
+	return step.fork == "" || v.doc.steps[step.fork].contract != nil
 }
 
 // checkEndOfBranch judges a way that leads to a reserved target.
@@ -60,9 +73,18 @@ func (v *validator) checkJoin(step *writtenStep, compiled *Step) {
 			return
 		}
 		for _, target := range inside.transitions {
-			if target == Join {
+			next := v.doc.steps[target]
+			switch {
+			case target == Join:
 				joining[inside.branch] = true
+			case next == nil || next.place() != inside.place():
+				return // it was to end elsewhere, and that is reported
 			}
+		}
+	}
+	for _, b := range compiled.Branches {
+		if start := v.doc.steps[b.Start]; start == nil || start.place() != (place{step.id, b.Name}) {
+			return
 		}
 	}
 	if compiled.Need > 0 && compiled.Need <= len(compiled.Branches) && len(joining) < compiled.Need {
