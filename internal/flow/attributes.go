@@ -50,7 +50,7 @@ func (m *move) attribute(path string, values []rondo.AttributeValue) {
 
 // tags reads an array of strings; what is none is left out.
 func tags(raw json.RawMessage) []rondo.AttributeValue {
-	return slices.DeleteFunc(elements(raw), func(value rondo.AttributeValue) bool { return value.IsNumber || value.Text == "" })
+	return elements(raw, func(one json.RawMessage) bool { return one[0] == '"' && string(one) != `""` })
 }
 
 // scalars reads what a value can be found by: itself, or the elements of an
@@ -59,10 +59,10 @@ func scalars(raw json.RawMessage) []rondo.AttributeValue {
 	if value, ok := scalar(raw); ok {
 		return []rondo.AttributeValue{value}
 	}
-	return elements(raw)
+	return elements(raw, func(json.RawMessage) bool { return true })
 }
 
-func elements(raw json.RawMessage) []rondo.AttributeValue {
+func elements(raw json.RawMessage, fits func(json.RawMessage) bool) []rondo.AttributeValue {
 	var all []json.RawMessage
 	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &all) != nil {
 		return nil
@@ -70,7 +70,7 @@ func elements(raw json.RawMessage) []rondo.AttributeValue {
 	var values []rondo.AttributeValue
 	for _, one := range all {
 		value, ok := scalar(one)
-		if ok && len(values) < maxValues && !slices.Contains(values, value) {
+		if ok && fits(one) && len(values) < maxValues && !slices.Contains(values, value) {
 			values = append(values, value)
 		}
 	}

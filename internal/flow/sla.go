@@ -73,8 +73,11 @@ func (m *move) announceLevel(clock rondo.Clock, sla definition.SLA, stepID strin
 		if at.IsZero() || at.After(m.now) {
 			return
 		}
-		m.lifecycle(eventType, newObject(192).text("instance_id", m.inst.ID.String()).optional("step_id", stepID).
-			text("since", at.Add(-limit).Format(time.RFC3339Nano)).raw("limit_seconds", inSeconds(limit)).done())
+		m.publish(outgoing{ // time is the cause, not what this decision is about
+			id: m.env.NewID(), eventType: eventType, at: m.now, correlation: m.inst.ID.String(),
+			payload: newObject(192).text("instance_id", m.inst.ID.String()).optional("step_id", stepID).
+				text("since", at.Add(-limit).Format(time.RFC3339Nano)).raw("limit_seconds", inSeconds(limit)).done(),
+		})
 		*at = time.Time{}
 	}
 	say(&clock.WarnAt, event.TypeWorkflowSLAWarned, sla.WarnAfter)
