@@ -28,6 +28,8 @@ func (m *move) apply(j judgement, e *event.Envelope) {
 	if m.inst.Mode == rondo.ModeClientDriven {
 		m.consume(att, e)
 		payload = withoutStep(payload)
+	} else {
+		defer m.rememberAnswer(step, e.Type, att.CorrelationID)
 	}
 	if step.Contract.Failed == e.Type && step.Contract.Completed != e.Type {
 		m.failLive(i, step, readFailure(payload, step))

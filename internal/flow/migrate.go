@@ -30,11 +30,11 @@ type MigrationPlan struct {
 // StepMove says where one live step goes.
 type StepMove struct {
 	From     string
-	To       string // "" = nowhere
-	State    string // live, fork or halted
-	Attempt  int    // of the open attempt; 0 = none is open
-	Reason   string // why it goes nowhere; "" when it does not
-	Possible []string
+	To       string   // "" = nowhere
+	State    string   // live, fork or halted
+	Attempt  int      // of the open attempt; 0 = none is open
+	Reason   string   // why it goes nowhere; "" when it goes somewhere
+	Possible []string // where a step map could send it, when it goes nowhere
 }
 
 // What a step that has to move is.
@@ -55,6 +55,8 @@ func PlanMigration(inst *rondo.Instance, from, to *definition.Snapshot, stepMap 
 		return MigrationPlan{Verdict: MigrationCannot, Reason: "there is no definition to migrate to"}
 	case inst.Status.Terminal():
 		return MigrationPlan{Verdict: MigrationCannot, Reason: fmt.Sprintf("the instance is %s, which is final", inst.Status)}
+	case inst.DeadlineExceeded:
+		return MigrationPlan{Verdict: MigrationCannot, Reason: "the instance is past its deadline"}
 	}
 	for _, id := range slices.Sorted(maps.Keys(stepMap)) {
 		if to.Steps[stepMap[id]] == nil {
@@ -88,6 +90,7 @@ func (p *planner) plan() MigrationPlan {
 		if s.To != "" {
 			if other, clash := taken[s.To]; clash {
 				s.Reason = fmt.Sprintf("step %s goes to %s, where %s goes already", s.From, s.To, other)
+				s.Possible = []string{s.To}
 				s.To = ""
 			} else {
 				taken[s.To] = s.From
@@ -96,7 +99,7 @@ func (p *planner) plan() MigrationPlan {
 		if s.To != "" {
 			continue
 		}
-		if len(s.Possible) == 0 && p.stepMap[s.From] == "" {
+		if len(s.Possible) == 0 {
 			plan.Verdict = MigrationCannot
 		} else if plan.Verdict == MigrationMoves {
 			plan.Verdict = MigrationNeedsMapping
@@ -122,15 +125,32 @@ func (p *planner) move(att *rondo.Attempt, state string) StepMove {
 		s.To = target
 		return s
 	}
-	for _, id := range p.to.Order {
-		if p.obstacle(att, id, state, true) == "" {
-			s.Possible = append(s.Possible, id)
-		}
-	}
+	s.Possible = p.possible(att, state)
 	if len(s.Possible) > 0 {
 		s.Reason += "; map it to " + listed(s.Possible, "or")
 	}
 	return s
+}
+
+// possible lists the steps that a step map could send a step to. Which fork it is
+// in does not count: a step map could rename that too.
+func (p *planner) possible(att *rondo.Attempt, state string) []string {
+	was := p.from.Steps[att.StepID]
+	if was == nil {
+		return nil
+	}
+	var steps []string
+	for _, id := range p.to.Order {
+		is := p.to.Steps[id]
+		fits := incompatible(was, is) == "" || state == moveHalted && works(is)
+		if state == moveFork {
+			fits = fits && p.branchesDiffer(was, is) == ""
+		}
+		if fits && (is.Fork == "") == (was.Fork == "") && is.Branch == was.Branch {
+			steps = append(steps, id)
+		}
+	}
+	return steps
 }
 
 // obstacle says why a step cannot go to a target, "" when it can.

@@ -210,6 +210,9 @@ func (w *world) pass(t *testing.T, text string) {
 func (w *world) answer(t *testing.T, verb, name string, payload json.RawMessage) *event.Envelope {
 	name, number, numbered := strings.Cut(name, "#")
 	step := w.state.Start.Snapshot.Steps[name]
+	if now := w.state.Snapshot; now != nil && now.Steps[name] != nil {
+		step = now.Steps[name]
+	}
 	if step == nil {
 		t.Fatalf("no step %s", name)
 	}

@@ -87,3 +87,19 @@ func (m *move) handOver(i int, step *definition.Step) {
 		att.Remaining = 1
 	}
 }
+
+// rememberAnswer keeps, in active mode, the correlation id that a step consumed
+// when another attempt may wait for the same event type later. Should the case
+// be client-driven by then, where correlation ids do not choose, the same answer
+// must not count twice.
+func (m *move) rememberAnswer(step *definition.Step, eventType, correlation string) {
+	inst := m.inst
+	again := step.Fork != "" || len(m.snap.StepsFor(eventType)) > 1 || m.liveAt(step.ID) >= 0 || inst.HaltStepID == step.ID
+	if inst.Status.Terminal() || !again {
+		return
+	}
+	if inst.Machine.Consumed == nil {
+		inst.Machine.Consumed = make(map[string]string, 4)
+	}
+	inst.Machine.Consumed[correlation] = step.ID
+}
