@@ -74,8 +74,11 @@ func (m *move) ahead(stepID string) (verdict string) {
 
 // standsAt lists the steps from which the case goes on: those in flight, the one
 // that a halt goes back to, and where open forks lead. A branch that has joined
-// leads nowhere by itself.
+// leads nowhere by itself, and a case that has ended goes nowhere.
 func (m *move) standsAt() []string {
+	if m.inst.Status.Terminal() {
+		return nil
+	}
 	machine := &m.inst.Machine
 	from := make([]string, 0, len(machine.Live)+2)
 	for i := range machine.Live {
