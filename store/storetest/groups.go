@@ -144,6 +144,19 @@ var groupTests = []test{
 		d.group()[0].Acked[1] = 99
 		same(d.t, "the positions", d.group(), []store.GroupState{at("a", 2, 0, 4, 7)})
 	}},
+	{name: "an ack that comes late does not move a group back", opts: embedded, run: func(d *db) {
+		d.join("clinical", "a")
+		fence := d.lease("r1", epoch, true)
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 7, fence, 9, 11)}))(d.t)
+		for _, late := range []store.GroupState{at("a", 5, fence, 6, 7, 9, 11, 12), at("a", 7, fence, 9), at("a", 7, fence), at("a", 0, fence)} {
+			d.commit(&store.Write{Acks: []store.GroupState{late}})
+			must(0, d.LogAck(d.ctx(), []store.GroupState{late}))(d.t)
+			same(d.t, "the positions", d.group(), []store.GroupState{at("a", 7, fence, 9, 11)})
+		}
+		must(0, d.LogAck(d.ctx(), []store.GroupState{at("a", 7, fence, 9, 11)}))(d.t)
+		d.commit(&store.Write{Acks: []store.GroupState{at("a", 9, fence, 11)}})
+		same(d.t, "the positions after", d.group(), []store.GroupState{at("a", 9, fence, 11)})
+	}},
 	{name: "acks for streams that were not joined are ignored", opts: embedded, run: func(d *db) {
 		d.join("clinical", "a")
 		must(0, d.LogAck(d.ctx(), []store.GroupState{at("A", 9, 9), {Group: "nobody", Stream: "a", Cursor: 9, Fence: 9}}))(d.t)

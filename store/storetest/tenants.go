@@ -17,9 +17,17 @@ var tenantTests = []test{
 			wantCode(d.t, err, rondo.CodeNotFound)
 			same(d.t, "steps for a stranger", must(d.Steps(d.ctx(), org, instance.ID))(d.t), []rondo.Step{})
 			same(d.t, "events for a stranger", must(d.Events(d.ctx(), org, instance.ID, store.Page{}))(d.t), []rondo.EventRecord{})
+			same(d.t, "attributes for a stranger", must(d.Attributes(d.ctx(), org, instance.ID))(d.t), []rondo.Attribute{})
+			same(d.t, "steps of many for a stranger", must(d.StepsOf(d.ctx(), org, []rondo.ID{instance.ID}))(d.t), map[rondo.ID][]rondo.Step{})
 			same(d.t, "interventions for a stranger", must(d.Interventions(d.ctx(), org, instance.ID))(d.t), []rondo.Intervention{})
 			if org != "" {
 				same(d.t, "instances for a stranger", must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: org}, store.Page{}))(d.t), []*rondo.Instance{})
+				same(d.t, "tagged instances for a stranger",
+					must(d.Instances(d.ctx(), store.InstanceFilter{OrgID: org, Tag: "urgent"}, store.Page{}))(d.t), []*rondo.Instance{})
+				same(d.t, "the events of the case for a stranger",
+					must(d.EventList(d.ctx(), store.EventFilter{OrgID: org, CaseID: "c-1"}, store.Page{}))(d.t), []rondo.EventRecord{})
+				same(d.t, "parked events for a stranger",
+					must(d.EventList(d.ctx(), store.EventFilter{OrgID: org, Outcome: rondo.OutcomeParked}, store.Page{}))(d.t), []rondo.EventRecord{})
 				same(d.t, "dead letters for a stranger", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(d.t), []rondo.DeadLetter{})
 			}
 			state := d.state(rondo.CaseKey{OrgID: org, CaseID: "c-1"})

@@ -111,4 +111,34 @@ var timerTests = []test{
 			d.t.Fatalf("%d cases were claimed, want %d", len(claims), cases)
 		}
 	}},
+	{name: "an instance that nothing would wake is found", run: func(d *db) {
+		add := func(caseID string, edit func(*rondo.Instance)) {
+			instance := d.newInstance(key(caseID))
+			edit(instance)
+			d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: instance}}})
+		}
+		add("armed", func(i *rondo.Instance) { i.WakeAt = epoch })
+		add("halted and armed", func(i *rondo.Instance) { i.Status, i.WakeAt = rondo.StatusHalted, epoch })
+		add("halted past its deadline", func(i *rondo.Instance) { i.Status, i.DeadlineExceeded = rondo.StatusHalted, true })
+		add("completed", func(i *rondo.Instance) { i.Status, i.CompletedAt = rondo.StatusCompleted, epoch })
+		add("cancelled", cancel)
+		same(d.t, "the unarmed cases of a sound database", must(d.Unarmed(d.ctx(), 10))(d.t), []rondo.CaseKey{})
+		add("running", func(*rondo.Instance) {})
+		add("late", func(i *rondo.Instance) { i.DeadlineExceeded = true })
+		add("halted", func(i *rondo.Instance) { i.Status = rondo.StatusHalted })
+		d.start(rondo.CaseKey{OrgID: "other", CaseID: "running"})
+		same(d.t, "the unarmed cases", must(d.Unarmed(d.ctx(), 10))(d.t),
+			[]rondo.CaseKey{key("running"), key("late"), key("halted"), {OrgID: "other", CaseID: "running"}})
+		same(d.t, "the first unarmed cases", must(d.Unarmed(d.ctx(), 2))(d.t), []rondo.CaseKey{key("running"), key("late")})
+	}},
+	{name: "an instance that is armed again, or ends, is not unarmed any more", run: func(d *db) {
+		first, second := d.start(key("c-1")), d.start(key("c-2"))
+		d.commit(&store.Write{Instances: []store.InstanceWrite{
+			change(first, func(i *rondo.Instance) { i.WakeAt = epoch.Add(time.Hour) }), change(second, cancel),
+		}})
+		same(d.t, "the unarmed cases", must(d.Unarmed(d.ctx(), 10))(d.t), []rondo.CaseKey{})
+		armed := d.state(key("c-1")).Instance
+		d.commit(&store.Write{Instances: []store.InstanceWrite{change(armed, func(i *rondo.Instance) { i.WakeAt = time.Time{} })}})
+		same(d.t, "the unarmed cases after", must(d.again().Unarmed(d.ctx(), 10))(d.t), []rondo.CaseKey{key("c-1")})
+	}},
 }

@@ -102,6 +102,7 @@ func (d *db) fullWrite(key rondo.CaseKey) (*store.Write, *rondo.Instance) {
 		Outbox:        d.outgoing("workflow.started", 2),
 		Interventions: []rondo.Intervention{d.newIntervention(instance)},
 		DeadLetters:   []rondo.DeadLetter{d.newDeadLetter(key.OrgID)},
+		Attributes:    []rondo.Attribute{attribute(instance, rondo.TagPath, text("urgent"))},
 	}, instance
 }
 
@@ -113,6 +114,7 @@ func (d *db) wantWritten(write *store.Write, instance *rondo.Instance) {
 	same(t, "the events", must(d.Events(d.ctx(), org, instance.ID, store.Page{}))(t), write.Events)
 	sameBytes(t, "the envelope", must(d.Event(d.ctx(), org, write.Events[0].EventID))(t).Envelope, write.Events[0].Envelope)
 	same(t, "the interventions", must(d.Interventions(d.ctx(), org, instance.ID))(t), write.Interventions)
+	same(t, "the attributes", must(d.Attributes(d.ctx(), org, instance.ID))(t), write.Attributes)
 	same(t, "the dead letters", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(t), write.DeadLetters)
 	count, oldest, err := d.Backlog(d.ctx())
 	if err != nil || count != len(write.Outbox) || !oldest.Equal(epoch) {
@@ -132,6 +134,7 @@ func (d *db) wantNothing(write *store.Write, instance *rondo.Instance) {
 	wantCode(t, err, rondo.CodeNotFound)
 	same(t, "steps of nothing", must(d.Steps(d.ctx(), org, instance.ID))(t), []rondo.Step{})
 	same(t, "interventions of nothing", must(d.Interventions(d.ctx(), org, instance.ID))(t), []rondo.Intervention{})
+	same(t, "attributes of nothing", must(d.Attributes(d.ctx(), org, instance.ID))(t), []rondo.Attribute{})
 	same(t, "dead letters of nothing", must(d.DeadLetters(d.ctx(), store.DeadLetterFilter{OrgID: org}, store.Page{}))(t), []rondo.DeadLetter{})
 	if next := must(d.NextWake(d.ctx()))(t); !next.IsZero() {
 		t.Fatalf("something wakes at %v", next)

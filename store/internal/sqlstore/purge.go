@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -104,17 +106,22 @@ func (c *Cold) remove(ctx context.Context, s session, chunk []endedRow, before t
 		return cmp.Or(cmp.Compare(a.key.OrgID, b.key.OrgID), cmp.Compare(a.key.CaseID, b.key.CaseID), bytes.Compare(a.id[:], b.id[:]))
 	})
 	keys := make([]rondo.CaseKey, len(chunk))
-	ids := make([]rondo.ID, len(chunk))
+	ids := map[string][]rondo.ID{} // by org
 	for i, row := range chunk {
-		keys[i], ids[i] = row.key, row.id
+		keys[i] = row.key
+		ids[row.key.OrgID] = append(ids[row.key.OrgID], row.id)
 	}
 	keys = slices.Compact(keys)
 	if err := c.lockCases(ctx, s, keys); err != nil {
 		return 0, err
 	}
-	gone, err := c.removeInstances(ctx, s, ids)
-	if err != nil {
-		return 0, err
+	var gone int64
+	for _, org := range slices.Sorted(maps.Keys(ids)) {
+		n, err := c.removeInstances(ctx, s, org, ids[org])
+		if err != nil {
+			return 0, err
+		}
+		gone += n
 	}
 	for _, key := range keys {
 		if err := c.removeCase(ctx, s, key, before); err != nil {
@@ -142,11 +149,12 @@ func (c *Cold) lockCases(ctx context.Context, s session, keys []rondo.CaseKey) e
 // removeInstances removes instances with the rows that carry their id. An instance
 // that has ended never changes, so those of the list are still to be removed; one
 // that is gone already was another's.
-func (c *Cold) removeInstances(ctx context.Context, s session, ids []rondo.ID) (int64, error) {
+func (c *Cold) removeInstances(ctx context.Context, s session, org string, ids []rondo.ID) (int64, error) {
 	in := padded(ids)
-	of := " WHERE instance_id IN (" + Marks(len(in)) + ")"
+	of := " IN (" + Marks(len(in)) + ") AND org_id = ?"
+	in = append(in, org)
 	loose, err := list(ctx, s, readLoose, "SELECT e.org_id, e.case_id, e.event_id, e.received_at FROM events e "+
-		"JOIN loose_events l ON l.org_id = e.org_id AND l.event_id = e.event_id WHERE e.instance_id IN ("+Marks(len(in))+")", in...)
+		"JOIN loose_events l ON l.org_id = e.org_id AND l.event_id = e.event_id WHERE e.instance_id"+strings.ReplaceAll(of, "org_id", "e.org_id"), in...)
 	if err != nil {
 		return 0, err
 	}
@@ -156,11 +164,11 @@ func (c *Cold) removeInstances(ctx context.Context, s session, ids []rondo.ID) (
 		}
 	}
 	for _, table := range []string{"events", "steps", "interventions", "attributes"} {
-		if _, err := s.exec(ctx, "DELETE FROM "+table+of, in...); err != nil {
+		if _, err := s.exec(ctx, "DELETE FROM "+table+" WHERE instance_id"+of, in...); err != nil {
 			return 0, err
 		}
 	}
-	return s.exec(ctx, "DELETE FROM instances WHERE id IN ("+Marks(len(in))+")", in...)
+	return s.exec(ctx, "DELETE FROM instances WHERE id"+of, in...)
 }
 
 // looseRow is a ledger row that is named by loose_events, and by parked while it

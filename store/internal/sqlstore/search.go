@@ -197,7 +197,7 @@ func (c *Cold) upTo(ctx context.Context, n int, where *conditions, table string)
 		r := reader{values: values}
 		count = int(r.int())
 		return r.err
-	}, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+where.where()+" LIMIT ?) some", append(where.args, int64(n))...)
+	}, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+where.where()+" LIMIT ?) counted", append(where.args, int64(n))...)
 	return count, err
 }
 
