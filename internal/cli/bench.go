@@ -11,10 +11,12 @@ import (
 
 	"github.com/rondo-engine/rondo/internal/app"
 	"github.com/rondo-engine/rondo/internal/bench"
+	"github.com/rondo-engine/rondo/store"
 )
 
 type benchCommand struct {
 	Cases benchCases `cmd:"" help:"Five no-op module steps a case, everything durable, in a closed loop."`
+	Lists benchLists `cmd:"" help:"Pages of instances by every filter, among many."`
 }
 
 // maxSeconds bounds what is measured, so that it fits a duration.
@@ -49,24 +51,12 @@ func (c benchCases) Validate() error {
 
 // Run measures and prints one result.
 func (c benchCases) Run(ctx context.Context, s streams) error {
-	url := c.Store
-	if url == "" {
-		dir, err := os.MkdirTemp("", "rondo-bench-")
-		if err != nil {
-			return err
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		url = "sqlite:" + filepath.Join(dir, "bench.db")
-	}
 	log := logger(s.err, slog.LevelWarn, false)
-	database, err := app.OpenStore(url, c.Redis == "")
+	database, closeStore, err := openBenchStore(ctx, c.Store, c.Redis == "")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = database.Close() }()
-	if err := database.Migrate(ctx); err != nil {
-		return err
-	}
+	defer closeStore()
 	work := bench.Cases{
 		Store: database, InFlight: c.InFlight, Steps: c.Steps, Warmup: seconds(c.Warmup), Window: seconds(c.Seconds),
 		Finished: c.Finished, Shards: c.Shards, Batch: c.Batch, Log: log,
@@ -100,6 +90,33 @@ func (c benchCases) Run(ctx context.Context, s streams) error {
 	_, err = fmt.Fprintf(s.out, "%10.0f steps/s\n%10.0f cases/s\n%10.2f ms p50\n%10.2f ms p99\n%10.0f MiB resident\n%10.0f commits/s\n%10.2f rows/step\n",
 		result.StepsPerSecond, result.CasesPerSecond, result.P50, result.P99, result.RSS, result.CommitsPerSecond, result.RowsPerStep)
 	return err
+}
+
+// openBenchStore opens and migrates a database: the one at url, else one that goes
+// away when it is closed.
+func openBenchStore(ctx context.Context, url string, embedded bool) (database store.Store, closeStore func(), err error) {
+	remove := func() {}
+	if url == "" {
+		dir, err := os.MkdirTemp("", "rondo-bench-")
+		if err != nil {
+			return nil, nil, err
+		}
+		remove = func() { _ = os.RemoveAll(dir) }
+		url = "sqlite:" + filepath.Join(dir, "bench.db")
+	}
+	if database, err = app.OpenStore(url, embedded); err != nil {
+		remove()
+		return nil, nil, err
+	}
+	closeStore = func() {
+		_ = database.Close()
+		remove()
+	}
+	if err := database.Migrate(ctx); err != nil {
+		closeStore()
+		return nil, nil, err
+	}
+	return database, closeStore, nil
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
