@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"github.com/rondo-engine/rondo"
@@ -115,5 +116,33 @@ func (e *Engine) history(ctx context.Context, f *explain.Facts, events store.Eve
 	rows = slices.DeleteFunc(rows, func(r rondo.EventRecord) bool { return r.InstanceID != id })
 	slices.Reverse(rows)
 	f.Events = rows
+	return e.former(ctx, f)
+}
+
+// former adds the snapshots that the instance has left by migrations.
+func (e *Engine) former(ctx context.Context, f *explain.Facts) error {
+	for _, done := range f.Interventions {
+		if done.Action != string(rondo.ActionMigrate) {
+			continue
+		}
+		var before struct {
+			DefinitionID rondo.ID `json:"definition_id"`
+		}
+		if json.Unmarshal(done.Before, &before) != nil || before.DefinitionID.IsZero() {
+			continue
+		}
+		d, err := e.store.Definition(ctx, f.Instance.OrgID, before.DefinitionID)
+		if rondo.CodeOf(err) == rondo.CodeNotFound {
+			continue // history is told by what drives the instance now
+		}
+		if err != nil {
+			return err
+		}
+		snapshot, err := e.snapshots.Get(ctx, d.SnapshotHash)
+		if err != nil {
+			return &rondo.Error{Code: rondo.CodeInternal, Op: "explain instance", Err: err}
+		}
+		f.Former = append(f.Former, explain.Former{Until: done.CreatedAt, Snapshot: snapshot})
+	}
 	return nil
 }

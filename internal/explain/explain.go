@@ -33,7 +33,14 @@ type Facts struct {
 	Events        []rondo.EventRecord  // ledger rows, oldest first
 	Interventions []rondo.Intervention // oldest first
 	ReasonCodes   []rondo.ReasonCode   // what the organisation can use, for labels
+	Former        []Former             // what drove Instance before migrations, oldest first
 	Now           time.Time
+}
+
+// Former is a snapshot that an instance has left.
+type Former struct {
+	Until    time.Time // when it was left
+	Snapshot *definition.Snapshot
 }
 
 // timeForm always has six digits, so that times sort as text.
@@ -49,6 +56,9 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	}
 	return []byte(time.Time(t).UTC().Format(timeForm)), nil
 }
+
+// Equal reports whether both are the same instant.
+func (t Time) Equal(u Time) bool { return time.Time(t).Equal(time.Time(u)) }
 
 // UnmarshalText reads what MarshalJSON writes.
 func (t *Time) UnmarshalText(text []byte) error {
@@ -81,6 +91,30 @@ func (f *Facts) step(id string) *definition.Step {
 		}
 	}
 	return &definition.Step{ID: id, Contract: &definition.Contract{}}
+}
+
+// stepAt is a step of the snapshot that drove the instance at a time.
+func (f *Facts) stepAt(id string, at time.Time) *definition.Step {
+	for _, former := range f.Former {
+		if at.Before(former.Until) {
+			if step := former.Snapshot.Steps[id]; step != nil {
+				return step
+			}
+			break
+		}
+	}
+	return f.step(id)
+}
+
+// modeAt is the mode of the instance at a time.
+func (f *Facts) modeAt(at time.Time) rondo.Mode {
+	for i := range f.Interventions {
+		done := &f.Interventions[i]
+		if done.Action == string(rondo.ActionSetMode) && done.CreatedAt.After(at) {
+			return rondo.Mode(text(done.Before, "mode"))
+		}
+	}
+	return f.Instance.Mode
 }
 
 // rank is the place of a step in topological order; unknown ones come last.

@@ -69,7 +69,9 @@ func (f *Facts) halted(w *Why) string {
 	}
 	switch code := text(h.Error, "code"); {
 	case h.By != "" || h.ReasonCode == deadlineReason || h.Attempt == 0:
-	case code == "":
+	case h.Outcome == Text(rondo.StepCompleted):
+		b.WriteString(": its outcome leads to a halt")
+	case code == "" || code == h.ReasonCode:
 		fmt.Fprintf(&b, ": its attempt %d %s", h.Attempt, ended(string(h.Outcome)))
 	default:
 		fmt.Fprintf(&b, ": its attempt %d %s with %s", h.Attempt, ended(string(h.Outcome)), code)
@@ -85,7 +87,7 @@ func (f *Facts) halted(w *Why) string {
 		fmt.Fprintf(&b, " The deadline passed %s: only cancel and supersede are left.", f.at(Time(f.Instance.DeadlineAt)))
 		return b.String()
 	}
-	fmt.Fprintf(&b, " Resume it, retry or skip the step, or cancel or supersede the case; the deadline is %s.", f.at(Time(f.Instance.DeadlineAt)))
+	fmt.Fprintf(&b, " Resume it, retry or skip the step, or cancel or supersede the case; the deadline is %s.", f.clock(Time(f.Instance.DeadlineAt)))
 	return b.String()
 }
 
@@ -141,7 +143,7 @@ func (f *Facts) sentence(w *Wait, step *definition.Step) string {
 	case !time.Time(w.TimeoutAt).IsZero():
 		fmt.Fprintf(&b, "; times out at %s and then %s.", f.clock(w.TimeoutAt), w.OnTimeout)
 	default:
-		fmt.Fprintf(&b, "; it has no timeout of its own, the case's deadline is %s.", f.at(Time(f.Instance.DeadlineAt)))
+		fmt.Fprintf(&b, "; it has no timeout of its own, the case's deadline is %s.", f.clock(Time(f.Instance.DeadlineAt)))
 	}
 	return b.String()
 }

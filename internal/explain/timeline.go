@@ -58,8 +58,8 @@ type mark struct {
 
 // The order of entries of one time.
 const (
-	placeStarted = iota
-	placeEvent
+	placeEvent = iota
+	placeStarted
 	placeIntervention
 	placeStep
 	placeHalted
@@ -108,16 +108,18 @@ func (f *Facts) entries() []Entry {
 
 func (f *Facts) started() Entry {
 	inst := f.Instance
-	text := fmt.Sprintf("The case started in %s mode on %s.", inst.Mode, f.Snapshot.Name)
+	name := f.Snapshot.Name
+	if len(f.Former) > 0 {
+		name = f.Former[0].Snapshot.Name
+	}
+	text := fmt.Sprintf("The case started in %s mode on %s.", f.modeAt(inst.StartedAt), name)
 	if !inst.SupersedesID.IsZero() {
 		text += " It takes the place of instance " + inst.SupersedesID.String() + "."
 	}
 	return Entry{ID: "started", Kind: EntryStarted, Text: text, Detail: encoded(struct {
-		DefinitionID string `json:"definition_id"`
-		Hash         string `json:"definition_snapshot_hash"`
-		DeadlineAt   Time   `json:"deadline_at"`
-		SupersedesID Text   `json:"supersedes_id"`
-	}{inst.DefinitionID.String(), inst.SnapshotHash, Time(inst.DeadlineAt), textID(inst.SupersedesID)})}
+		DeadlineAt   Time `json:"deadline_at"`
+		SupersedesID Text `json:"supersedes_id"`
+	}{Time(inst.DeadlineAt), textID(inst.SupersedesID)})}
 }
 
 func textID(id rondo.ID) Text {

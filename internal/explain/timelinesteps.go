@@ -21,8 +21,10 @@ func (f *Facts) stepMarks() []mark {
 	ids := map[string]rondo.ID{} // of the attempt behind an entry
 	for i := range f.Steps {
 		row := &f.Steps[i]
-		if !instantly(f.step(row.StepID).Contract.Behaviour) && !row.StartedAt.IsZero() {
-			e := f.stepStarted(row.ID, row.StepID, row.Attempt, row.Input, row.CorrelationID, row.TimeoutAt)
+		if !instantly(f.stepAt(row.StepID, row.CompletedAt).Contract.Behaviour) && !row.StartedAt.IsZero() {
+			e := f.stepStarted(&rondo.Attempt{
+				RowID: row.ID, StepID: row.StepID, Number: row.Attempt, Input: row.Input, StartedAt: row.StartedAt,
+			})
 			begins, ids[e.ID] = append(begins, mark{at: row.StartedAt, entry: e}), row.ID
 		}
 		e := f.stepEnded(row)
@@ -32,7 +34,7 @@ func (f *Facts) stepMarks() []mark {
 		if att.StartedAt.IsZero() {
 			return // it waits out a backoff: it is told when it begins
 		}
-		e := f.stepStarted(att.RowID, att.StepID, att.Number, att.Input, att.CorrelationID, att.TimeoutAt)
+		e := f.stepStarted(att)
 		begins, ids[e.ID] = append(begins, mark{at: att.StartedAt, entry: e}), att.RowID
 	}
 	for i := range f.Instance.Machine.Live {
@@ -62,13 +64,13 @@ func (f *Facts) stepMarks() []mark {
 	return append(out, begins...)
 }
 
-func (f *Facts) stepStarted(row rondo.ID, stepID string, attempt int, input json.RawMessage, correlation string, timeoutAt time.Time) Entry {
-	step := f.step(stepID)
+func (f *Facts) stepStarted(att *rondo.Attempt) Entry {
+	step := f.stepAt(att.StepID, att.StartedAt)
 	var what string
 	switch step.Contract.Behaviour {
 	case definition.BehaviourRequest:
 		what = fmt.Sprintf("%s was asked with %s", named(Text(step.Contract.ClientModule), "the module"), step.Contract.Requested)
-		if f.Instance.Mode == rondo.ModeClientDriven {
+		if f.modeAt(att.StartedAt) == rondo.ModeClientDriven {
 			what = "the client is to call " + named(Text(step.Contract.ClientModule), "the module")
 		}
 	case definition.BehaviourDelay:
@@ -83,15 +85,13 @@ func (f *Facts) stepStarted(row rondo.ID, stepID string, attempt int, input json
 		what = "begun"
 	}
 	return Entry{
-		ID: "begin-" + row.String(), Kind: EntryStepStarted, StepID: Text(stepID),
-		Text: fmt.Sprintf("%s began, attempt %d: %s.", stepID, attempt, what),
+		ID: "begin-" + att.RowID.String(), Kind: EntryStepStarted, StepID: Text(att.StepID),
+		Text: fmt.Sprintf("%s began, attempt %d: %s.", att.StepID, att.Number, what),
 		Detail: encoded(struct {
-			Kind          string          `json:"kind"`
-			Attempt       int             `json:"attempt"`
-			CorrelationID Text            `json:"correlation_id"`
-			Input         json.RawMessage `json:"input"`
-			TimeoutAt     Time            `json:"timeout_at"`
-		}{step.Kind, attempt, Text(correlation), input, Time(timeoutAt)}),
+			Kind    string          `json:"kind"`
+			Attempt int             `json:"attempt"`
+			Input   json.RawMessage `json:"input"`
+		}{step.Kind, att.Number, att.Input}),
 	}
 }
 
@@ -99,20 +99,21 @@ func (f *Facts) stepEnded(row *rondo.Step) Entry {
 	return Entry{
 		ID: "end-" + row.ID.String(), Kind: EntryStepEnded, StepID: Text(row.StepID), Text: f.endText(row),
 		Detail: encoded(struct {
-			Seq     int              `json:"seq"`
-			Kind    string           `json:"kind"`
-			Status  rondo.StepStatus `json:"status"`
-			Attempt int              `json:"attempt"`
-			Outcome Text             `json:"outcome"`
-			Input   json.RawMessage  `json:"input"`
-			Output  json.RawMessage  `json:"output"`
-			Error   json.RawMessage  `json:"error"`
-		}{row.Seq, row.Kind, row.Status, row.Attempt, Text(row.Outcome), row.Input, row.Output, row.Error}),
+			Seq           int              `json:"seq"`
+			Kind          string           `json:"kind"`
+			Status        rondo.StepStatus `json:"status"`
+			Attempt       int              `json:"attempt"`
+			Outcome       Text             `json:"outcome"`
+			CorrelationID Text             `json:"correlation_id"`
+			Input         json.RawMessage  `json:"input"`
+			Output        json.RawMessage  `json:"output"`
+			Error         json.RawMessage  `json:"error"`
+		}{row.Seq, row.Kind, row.Status, row.Attempt, Text(row.Outcome), Text(row.CorrelationID), row.Input, row.Output, row.Error}),
 	}
 }
 
 func (f *Facts) endText(row *rondo.Step) string {
-	step := f.step(row.StepID)
+	step := f.stepAt(row.StepID, row.CompletedAt)
 	var b strings.Builder
 	switch {
 	case step.Contract.Behaviour == definition.BehaviourCondition && row.Status == rondo.StepCompleted:
@@ -223,7 +224,7 @@ func (f *Facts) halts() []mark {
 
 // haltedThen reports whether the row at position i of the steps halted the case.
 func (f *Facts) haltedThen(row *rondo.Step, i int) bool {
-	if f.step(row.StepID).Contract.Behaviour == definition.BehaviourHalt {
+	if f.stepAt(row.StepID, row.CompletedAt).Contract.Behaviour == definition.BehaviourHalt {
 		return row.Status == rondo.StepCompleted
 	}
 	if row.Outcome != "" || row.Status != rondo.StepFailed && row.Status != rondo.StepTimedOut {
@@ -262,7 +263,7 @@ func (f *Facts) asked(from, to time.Time) bool {
 // haltWords finds the reason of a halt: in the halt step, in the instance while
 // it lasts, else in the intervention that ended it.
 func (f *Facts) haltWords(row *rondo.Step, i int) (reason, note string) {
-	if f.step(row.StepID).Contract.Behaviour == definition.BehaviourHalt {
+	if f.stepAt(row.StepID, row.CompletedAt).Contract.Behaviour == definition.BehaviourHalt {
 		return text(row.Input, "reason_code"), text(row.Input, "note")
 	}
 	for _, done := range f.Interventions {

@@ -29,7 +29,7 @@ const (
 type Param struct {
 	Name   string
 	Doc    string
-	Format string   // uuid, date-time, integer, age, tests, text (any); "" = a string of 1 to 128 bytes
+	Format string   // uuid, date-time, integer, age, tests, list, group, text (any); "" = a string of 1 to 128 bytes
 	Enum   []string // the words it may be; empty = any
 }
 
@@ -67,7 +67,7 @@ func instanceFilters() []Param {
 		Param{Name: "older_than", Doc: "Started longer ago than this, such as 90m, 48h or 3d", Format: "age"},
 		Param{Name: "younger_than", Doc: "Started no longer ago than this", Format: "age"},
 		Param{Name: "tag", Doc: "With this tag in case.metadata.tags only"},
-		Param{Name: "where", Doc: "Up to three tests of searchable context values, separated by semicolons: path op value, op being = != < <= > or >=, such as ai_review.confidence<0.7;case.metadata.region=\"eu\"", Format: "tests"},
+		Param{Name: "where", Doc: "Up to three tests of searchable context values, separated by commas: path op value, op being = != < <= > or >=, such as ai_review.confidence<0.7,case.metadata.region=eu", Format: "tests"},
 	), paging()...)
 }
 
@@ -150,6 +150,14 @@ func (p Param) check(value string) (code, message string) {
 	case "tests":
 		if _, err := parseTests(value); err != nil {
 			return "not_a_test", err.Error()
+		}
+	case "list":
+		if !typeList(value) {
+			return "not_a_list", "use up to 64 event types, joined by commas"
+		}
+	case "group":
+		if !groupName(value) {
+			return "not_a_group", groupRule
 		}
 	case "cursor": // the list that it belongs to reads it
 	default:

@@ -67,12 +67,12 @@ const maxAge = 100 * 365 * 24 * time.Hour
 
 var (
 	testForm = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*$`)
-	errTests = fmt.Errorf("use at most %d tests such as ai_review.confidence<0.7, separated by semicolons", maxTests)
+	errTests = fmt.Errorf("use at most %d tests such as ai_review.confidence<0.7, separated by commas", maxTests)
 )
 
 // parseTests reads tests of searchable values: a path, an operator, and a number,
-// true, false, a JSON string, or a bare word. A semicolon within a JSON string
-// does not separate.
+// true, false, a JSON string, or a bare word. A comma within a JSON string does
+// not separate.
 func parseTests(s string) ([]store.AttributeTest, error) {
 	if s == "" {
 		return nil, nil
@@ -92,7 +92,7 @@ func parseTests(s string) ([]store.AttributeTest, error) {
 	return out, nil
 }
 
-// splitTests cuts at semicolons outside of JSON strings.
+// splitTests cuts at commas outside of JSON strings.
 func splitTests(s string) []string {
 	var parts []string
 	from, quoted := 0, false
@@ -102,7 +102,7 @@ func splitTests(s string) []string {
 			i++
 		case s[i] == '"':
 			quoted = !quoted
-		case s[i] == ';' && !quoted:
+		case s[i] == ',' && !quoted:
 			parts, from = append(parts, s[from:i]), i+1
 		}
 	}
