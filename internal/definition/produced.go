@@ -37,7 +37,13 @@ func meet(a, b *knowledge) *knowledge {
 // it; order is topological. A step leaves an output on all its outcomes but
 // failure and timeout.
 func (d *document) produced(order []string) map[string]*knowledge {
-	w := producing{d: d, order: order, before: map[string]*knowledge{}}
+	w := producing{d: d, order: order, before: map[string]*knowledge{}, within: map[string]map[string]string{}}
+	for id, step := range d.steps {
+		w.within[id] = map[string]string{}
+		for ; step != nil && step.fork != ""; step = d.steps[step.fork] {
+			w.within[id][step.fork] = step.branch
+		}
+	}
 	w.region(place{}, d.start, &knowledge{maybe: map[string]bool{}, always: map[string]bool{}})
 	w.besides()
 	return w.before
@@ -49,6 +55,7 @@ type producing struct {
 	d      *document
 	order  []string
 	before map[string]*knowledge
+	within map[string]map[string]string // step → parallel step around it, however far → in which branch
 }
 
 // region walks the steps of one place from where it begins and returns what is
@@ -99,7 +106,7 @@ func (w *producing) parallel(step *writtenStep, known *knowledge) (completed, fa
 	}
 	failed = known.clone()
 	for _, inside := range w.d.steps {
-		if _, within := w.d.branchOf(inside, step.id); within && inside.producesOutput() {
+		if _, within := w.within[inside.id][step.id]; within && inside.producesOutput() {
 			completed.maybe[inside.id], failed.maybe[inside.id] = true, true
 		}
 	}
@@ -110,26 +117,14 @@ func (w *producing) parallel(step *writtenStep, known *knowledge) (completed, fa
 // order.
 func (w *producing) besides() {
 	for id, known := range w.before {
-		for at := w.d.steps[id]; at != nil && at.fork != ""; at = w.d.steps[at.fork] {
-			for _, other := range w.d.steps {
-				if branch, within := w.d.branchOf(other, at.fork); within && branch != at.branch && other.producesOutput() {
-					known.maybe[other.id] = true
+		for fork, mine := range w.within[id] {
+			for other, step := range w.d.steps {
+				if branch, within := w.within[other][fork]; within && branch != mine && step.producesOutput() {
+					known.maybe[other] = true
 				}
 			}
 		}
 	}
-}
-
-// branchOf finds in which branch of the parallel step another step is, however
-// deep.
-func (d *document) branchOf(step *writtenStep, fork string) (branch string, within bool) {
-	for step != nil && step.fork != "" {
-		if step.fork == fork {
-			return step.branch, true
-		}
-		step = d.steps[step.fork]
-	}
-	return "", false
 }
 
 func (w *writtenStep) producesOutput() bool {

@@ -180,3 +180,125 @@ func TestSystemReasonCodesAreUniqueWithStableIDs(t *testing.T) {
 		t.Errorf("id of consent_missing is %s, want %s", got, want)
 	}
 }
+
+func TestSnapshotsKnowBranchesAndWhatFollowsThem(t *testing.T) {
+	s := mustCompile(t, []byte(parallelDefinition))
+	if diff := cmp.Diff([]string{"fork", "ask", "inner", "later", "paid", "sure", "done", "stop"}, s.Order); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	fork, inner, paid := s.Steps["fork"], s.Steps["inner"], s.Steps["paid"]
+	if diff := cmp.Diff([]Branch{{"a", "ask"}, {"b", "inner"}}, fork.Branches); diff != "" || fork.Need != 2 || fork.Fork != "" {
+		t.Errorf("fork needs %d of %v in %q", fork.Need, fork.Branches, fork.Fork)
+	}
+	if inner.Need != 1 || inner.Fork != "fork" || inner.Branch != "b" || paid.Fork != "inner" || paid.Branch != "d" {
+		t.Errorf("inner needs %d in %s/%s, paid is in %s/%s", inner.Need, inner.Fork, inner.Branch, paid.Fork, paid.Branch)
+	}
+	for _, step := range []struct {
+		id   string
+		want []string
+	}{
+		{"fork", []string{"ask", "done", "inner", "later", "paid", "stop", "sure"}},
+		{"ask", []string{"done", "stop", "sure"}},
+		{"paid", []string{"done", "stop", "sure"}}, // through two joins
+		{"inner", []string{"done", "later", "paid", "stop", "sure"}},
+	} {
+		if diff := cmp.Diff(step.want, sortedKeys(s.Reachable(step.id))); diff != "" {
+			t.Errorf("after %s (-want +got):\n%s", step.id, diff)
+		}
+	}
+	if s.CanReach("ask", "paid") || s.CanReach("sure", "ask") {
+		t.Error("branches lead to each other, or what follows leads back")
+	}
+	if diff := cmp.Diff([]string{"ext.paid"}, s.InboundTypes()); diff != "" {
+		t.Errorf("inbound types (-want +got):\n%s", diff)
+	}
+	if got := s.Waiting("ext.paid"); len(got) != 1 || got[0] != paid || len(s.StepsFor("ext.paid")) != 0 {
+		t.Errorf("%v wait for ext.paid", got)
+	}
+	if want := (SLA{WarnAfter: 5 * time.Second}); s.SLA != want {
+		t.Errorf("service level %v, want %v", s.SLA, want)
+	}
+}
+
+func TestTestsNeverChangeTheHash(t *testing.T) {
+	body := []byte(parallelDefinition)
+	tests, required, err := TestsOf(body)
+	if err != nil || !required || len(tests) != 1 || string(tests[0]) != `{"x":1}` {
+		t.Fatalf("tests %s, required %v, %v", tests, required, err)
+	}
+	without := strings.Replace(parallelDefinition, `"require_tests":true,"tests":[{"x":1}],`, "", 1)
+	if tests, required, err := TestsOf([]byte(without)); err != nil || required || len(tests) != 0 {
+		t.Fatalf("without tests: %s, required %v, %v", tests, required, err)
+	}
+	if a, b := mustCompile(t, body).Hash, mustCompile(t, []byte(without)).Hash; a != b {
+		t.Errorf("the tests change the hash from %s to %s", b, a)
+	}
+	many := strings.Replace(parallelDefinition, `{"x":1}`, strings.Repeat("0,", maxTests)+"0", 1)
+	if _, _, err := TestsOf([]byte(many)); err == nil {
+		t.Error("more tests than may be are accepted")
+	}
+	if _, err := ParseDraft([]byte(many)); err == nil {
+		t.Error("a draft with more tests than may be is accepted")
+	}
+	if _, _, err := TestsOf([]byte(`{"tests": {}}`)); err == nil {
+		t.Error("tests that are no array are accepted")
+	}
+}
+
+func TestDefaultsOfAKindFillWhatAStepDoesNotGive(t *testing.T) {
+	env := clinic()
+	body := []byte(`{"name":"x","start_step":"ask","steps":{
+		"ask":{"kind":"approval","params":{"title":"Mine"},"transitions":{"on_approved":"done","on_rejected":"no"}},
+		"no":{"kind":"refused"},"done":{"kind":"emit_final","transitions":{"on_complete":"TERMINAL"}}}}`)
+	if report := Validate(body, env); !report.Valid() {
+		t.Fatal(report.Errors)
+	}
+	document, _, err := Freeze(body, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Compile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Manual{Title: "Mine", Outcomes: []string{"on_approved", "on_rejected"}}
+	if diff := cmp.Diff(want, s.Steps["ask"].Manual); diff != "" {
+		t.Errorf("manual (-want +got):\n%s", diff)
+	}
+	if got := string(s.Steps["no"].Params["reason_code"]); got != `"step_failed"` {
+		t.Errorf("the reason code is %s", got)
+	}
+}
+
+func TestCompileRefusesBranchesThatLeadAstray(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"JOIN outside":     {`"on_false":"stop"`, `"on_false":"JOIN"`},
+		"TERMINAL inside":  {`"on_yes":"JOIN"`, `"on_yes":"TERMINAL"`},
+		"out of a branch":  {`"on_yes":"JOIN"`, `"on_yes":"sure"`},
+		"across branches":  {`"on_yes":"JOIN"`, `"on_yes":"later"`},
+		"unknown start":    {`"d":"paid"`, `"d":"nowhere"`},
+		"too many to join": {`"join":"any"`, `"join":{"at_least":3}`},
+		"no such join":     {`"join":"any"`, `"join":"some"`},
+		"no outcomes":      {`"outcomes":["on_yes"]`, `"outcomes":[]`},
+		"no delay":         {`"seconds":5`, `"second":5`},
+		"no event type":    {`"event_type":"ext.paid"`, `"event_type":5`},
+		"match":            {`event.payload.x == 1`, `event.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changed := strings.Replace(parallelDefinition, change[0], change[1], 1)
+			if changed == parallelDefinition {
+				t.Fatal("nothing was changed")
+			}
+			if Validate([]byte(changed), system()).Valid() {
+				t.Error("it is valid")
+			}
+			document, _, err := Freeze([]byte(changed), system())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Compile(document); err == nil {
+				t.Error("it compiles")
+			}
+		})
+	}
+}
