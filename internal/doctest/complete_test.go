@@ -89,9 +89,11 @@ func TestEveryRouteIsDocumentedWithItsScopes(t *testing.T) {
 	type (
 		cases       struct{ httpapi.Cases }
 		definitions struct{ httpapi.Definitions }
+		events      struct{ httpapi.Events }
+		trials      struct{ httpapi.Trials }
 		health      struct{ httpapi.Health }
 	)
-	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Health: health{}, Auth: auth.Stub{}})
+	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Events: events{}, Trials: trials{}, Health: health{}, Auth: auth.Stub{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,7 +119,9 @@ type Metrics interface {
 type Config struct {
 	Cases       Cases              // required
 	Definitions Definitions        // required
+	Events      Events             // required
 	Trials      Trials             // required
+	Jobs        Jobs               // required
 	Health      Health             // required
 	Auth        auth.Authenticator // required
 
@@ -141,8 +143,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Cases == nil || c.Definitions == nil || c.Trials == nil || c.Health == nil || c.Auth == nil {
-		return c, errors.New("httpapi: Cases, Definitions, Health and Auth are required")
+	if c.Cases == nil || c.Definitions == nil || c.Events == nil || c.Trials == nil || c.Jobs == nil || c.Health == nil || c.Auth == nil {
+		return c, errors.New("httpapi: Cases, Definitions, Events, Trials, Jobs, Health and Auth are required")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -185,6 +187,7 @@ func New(cfg Config) (*API, error) {
 	a.registerTrials(r)
 	a.registerInstances(r)
 	a.registerEvents(r)
+	a.registerJobs(r)
 	a.registerDocs(r)
 	if a.openapi, err = r.finish(); err != nil {
 		return nil, err

@@ -317,6 +317,8 @@ func bodyFor(route httpapi.Route) string {
 		return `{"name":"weigh","contract":{}}`
 	case route.ID == "publish-event":
 		return `{}`
+	case route.ID == "ack-events":
+		return `{"group":"mine","event_ids":[]}`
 	}
 	return `{"reason":"because"}`
 }

@@ -13,6 +13,10 @@ const (
 	listInstances   byte = 'i'
 	listDefinitions byte = 'd'
 	listEvents      byte = 'e'
+	listLedger      byte = 'l'
+	listLetters     byte = 'x'
+	listJobs        byte = 'j'
+	listJobResults  byte = 'r'
 )
 
 func formatCursor(list byte, after rondo.ID) string {

@@ -40,8 +40,9 @@ type fake struct {
 	instances  []*rondo.Instance
 	report     rondo.ValidationReport
 	registry
-	trials    trials
-	following following
+	trials     trials
+	happenings happenings
+	following  following
 }
 
 var (
@@ -254,7 +255,7 @@ func newBench(t *testing.T, change ...func(*httpapi.Config)) *bench {
 	t.Helper()
 	b := &bench{engine: &fake{}, metrics: metrics.New(metrics.Options{}), log: &bytes.Buffer{}}
 	cfg := httpapi.Config{
-		Cases: b.engine, Definitions: b.engine, Trials: b.engine, Health: b.engine, Metrics: b.metrics,
+		Cases: b.engine, Definitions: b.engine, Events: b.engine, Trials: b.engine, Health: b.engine, Metrics: b.metrics,
 		Auth:    as{Tenant: "acme", User: "ann", Scopes: auth.AllScopes()},
 		Log:     slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now:     func() time.Time { return start },

@@ -35,8 +35,16 @@ func requestFor(route httpapi.Route) *http.Request {
 		which = templateID
 	case "reason code":
 		which = reasonCodeID
+	case "event":
+		which = eventID
+	case "dead letter":
+		which = letterID
 	}
-	target := strings.NewReplacer("{id}", which.String(), "{name}", "weigh", "{asset}", "docs.js").Replace(route.Path)
+	name := "weigh"
+	if route.Noun == "event type" {
+		name = "case.created"
+	}
+	target := strings.NewReplacer("{id}", which.String(), "{name}", name, "{asset}", "docs.js").Replace(route.Path)
 	r := httptest.NewRequest(route.Method, target, strings.NewReader(bodyFor(route)))
 	if bodyFor(route) != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -44,6 +52,12 @@ func requestFor(route httpapi.Route) *http.Request {
 	r.Header.Set("If-Match", "*")
 	if route.ID == "diff-definitions" {
 		r.URL.RawQuery = "against=" + templateID.String()
+	}
+	switch route.ID {
+	case "search-events":
+		r.URL.RawQuery = "outcome=parked"
+	case "stream-events":
+		r.URL.RawQuery = "group=mine&types=case.created"
 	}
 	return r
 }
