@@ -33,13 +33,19 @@ func TestSVGIsWellFormedAndShowsEveryStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, draft := range append(drafts, hostile) {
+	parallel, err := ParseDraft([]byte(parallelDefinition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, draft := range append(drafts, hostile, parallel) {
 		drawn, err := SVG(draft.Body)
 		if err != nil {
 			t.Fatalf("%s: %v", draft.Name, err)
 		}
-		var p problems
-		d := readDocument(draft.Body, &p)
+		d, err := readDrawing(draft.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
 		steps := 0
 		decoder := xml.NewDecoder(strings.NewReader(drawn))
 		for {
@@ -61,18 +67,14 @@ func TestSVGIsWellFormedAndShowsEveryStep(t *testing.T) {
 				steps++
 			}
 		}
-		want := len(d.steps)
-		if d.leadsTo(Terminal) {
-			want++
-		}
-		if steps != want {
-			t.Errorf("%s: %d boxes drawn, want %d", draft.Name, steps, want)
+		if steps != len(d.nodes) {
+			t.Errorf("%s: %d boxes drawn, want %d", draft.Name, steps, len(d.nodes))
 		}
 	}
 }
 
 func TestLayoutKeepsBoxesApart(t *testing.T) {
-	files := map[string][]byte{"tangled": []byte(tangled)}
+	files := map[string][]byte{"tangled": []byte(tangled), "parallel": []byte(parallelDefinition)}
 	for _, draft := range Templates() {
 		files[draft.Name] = draft.Body
 	}
@@ -81,8 +83,11 @@ func TestLayoutKeepsBoxesApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p problems
-		l := newLayout(readDocument(draft.Body, &p))
+		d, err := readDrawing(draft.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := newLayout(d)
 		for i, a := range l.boxes {
 			if a.x-a.w/2 < 0 || a.x+a.w/2 > l.width || a.y < 0 || a.y+a.h > l.height {
 				t.Errorf("%s: %s is out of view", name, a.name)

@@ -5,12 +5,11 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
 )
 
 type point struct{ x, y float64 }
 
-// box is one step, or TERMINAL, placed on the drawing; x is its middle, y its
+// box is one step, join or TERMINAL, placed on the drawing; x is its middle, y its
 // top.
 type box struct {
 	name, sub  string
@@ -23,8 +22,8 @@ type box struct {
 type line struct {
 	points []point
 	label  string
-	bad    bool // failure or timeout
-	lane   int  // which of its step's lines, from the left
+	kind   wayKind
+	lane   int // which of its step's lines, from the left
 }
 
 type layout struct {
@@ -51,37 +50,25 @@ func (n *node) width() float64 {
 
 // newLayout places steps in layers by their longest way from the start, then
 // orders each layer so that lines cross little, then spreads the layers.
-func newLayout(d *document) *layout {
-	order, _ := d.graph().order()
-	nodes := map[string]*node{}
-	for _, id := range order {
-		step := d.steps[id]
-		nodes[id] = &node{box: &box{name: id, sub: subtitle(step), shape: shapeOf(step.kind), w: boxWidth, h: boxHeight}, leansToSide: shapeOf(step.kind) == shapeStop}
-	}
-	ids := order
-	if d.leadsTo(Terminal) {
-		nodes[Terminal] = &node{box: &box{name: Terminal, shape: shapeEnd, w: 120, h: 32}}
-		ids = append(slices.Clone(order), Terminal)
-	}
-	place := map[string]int{}
-	for i, id := range ids {
-		place[id] = i
-	}
-	forward := func(id, target string) bool { // false for lines that close a circle
-		return nodes[target] != nil && place[target] > place[id]
+func newLayout(d *drawing) *layout {
+	nodes := make([]*node, len(d.nodes))
+	for i, n := range d.nodes {
+		w, h := float64(boxWidth), float64(boxHeight)
+		if n.shape == shapeJoin || n.terminal {
+			w, h = 120, 32
+		}
+		nodes[i] = &node{box: &box{name: n.name, sub: n.sub, shape: n.shape, w: w, h: h}, leansToSide: n.shape == shapeStop}
 	}
 	deepest := 0
-	for _, id := range ids {
-		for _, target := range transitionsOf(d, id) {
-			if forward(id, target) {
-				nodes[target].layer = max(nodes[target].layer, nodes[id].layer+1)
-				deepest = max(deepest, nodes[target].layer)
-			}
+	for _, w := range d.ways {
+		if w.to > w.from { // others close a circle
+			nodes[w.to].layer = max(nodes[w.to].layer, nodes[w.from].layer+1)
+			deepest = max(deepest, nodes[w.to].layer)
 		}
 	}
 	layers := make([][]*node, deepest+1)
-	for _, id := range ids {
-		layers[nodes[id].layer] = append(layers[nodes[id].layer], nodes[id])
+	for _, n := range nodes {
+		layers[n.layer] = append(layers[n.layer], n)
 	}
 	l := &layout{}
 	type route struct {
@@ -89,26 +76,25 @@ func newLayout(d *document) *layout {
 		via  []*node
 	}
 	var routes []route
-	for _, id := range order {
-		transitions := d.steps[id].transitions
-		for lane, outcome := range outcomeOrder(transitions) {
-			target := transitions[outcome]
-			if !forward(id, target) {
-				continue
-			}
-			via := []*node{nodes[id]}
-			for layer := nodes[id].layer + 1; layer < nodes[target].layer; layer++ {
-				bend := &node{layer: layer}
-				layers[layer] = append(layers[layer], bend)
-				via = append(via, bend)
-			}
-			via = append(via, nodes[target])
-			for i := 1; i < len(via); i++ {
-				via[i-1].down = append(via[i-1].down, via[i])
-				via[i].up = append(via[i].up, via[i-1])
-			}
-			routes = append(routes, route{&line{label: strings.TrimPrefix(outcome, "on_"), lane: lane, bad: outcome == OnFailure || outcome == OnTimeout}, via})
+	lanes := map[int]int{}
+	for _, w := range d.ways {
+		if w.to <= w.from {
+			continue
 		}
+		from, to := nodes[w.from], nodes[w.to]
+		via := []*node{from}
+		for layer := from.layer + 1; layer < to.layer; layer++ {
+			bend := &node{layer: layer}
+			layers[layer] = append(layers[layer], bend)
+			via = append(via, bend)
+		}
+		via = append(via, to)
+		for i := 1; i < len(via); i++ {
+			via[i-1].down = append(via[i-1].down, via[i])
+			via[i].up = append(via[i].up, via[i-1])
+		}
+		routes = append(routes, route{&line{label: w.label, lane: lanes[w.from], kind: w.kind}, via})
+		lanes[w.from]++
 	}
 	spread(layers)
 	l.measure(layers)
@@ -116,17 +102,10 @@ func newLayout(d *document) *layout {
 		r.line.points = pointsOf(r.via)
 		l.edges = append(l.edges, r.line)
 	}
-	for _, id := range ids {
-		l.boxes = append(l.boxes, nodes[id].box)
+	for _, n := range nodes {
+		l.boxes = append(l.boxes, n.box)
 	}
 	return l
-}
-
-func transitionsOf(d *document, id string) map[string]string {
-	if step := d.steps[id]; step != nil {
-		return step.transitions
-	}
-	return nil
 }
 
 // spread orders each layer by where its neighbours are and gives every node

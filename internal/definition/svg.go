@@ -23,7 +23,7 @@ const (
 // the left, colours that follow the viewer's light or dark preference. The
 // result holds no script and nothing from elsewhere.
 func SVG(body json.RawMessage) (string, error) {
-	d, err := drawable(body)
+	d, err := readDrawing(body)
 	if err != nil {
 		return "", err
 	}
@@ -46,9 +46,9 @@ func SVG(body json.RawMessage) (string, error) {
 }
 
 const svgStyle = `<style>
-  svg { --ink: #1c2733; --soft: #5b6b7c; --line: #8796a5; --paper: #ffffff; --work: #eaf2fb; --choice: #fff4d6; --stop: #fde8e6; --end: #e4f5e9; --bad: #c0473c; background: var(--paper); }
+  svg { --ink: #1c2733; --soft: #5b6b7c; --line: #8796a5; --paper: #ffffff; --work: #eaf2fb; --choice: #fff4d6; --stop: #fde8e6; --end: #e4f5e9; --person: #e2f4f3; --wait: #f1f3f5; --fork: #efe9fb; --branch: #7a5cc2; --bad: #c0473c; background: var(--paper); }
   @media (prefers-color-scheme: dark) {
-    svg { --ink: #e6edf3; --soft: #9fb0c0; --line: #6b7c8d; --paper: #12181f; --work: #1b2c40; --choice: #3a3116; --stop: #43211f; --end: #17361f; --bad: #e5766b; }
+    svg { --ink: #e6edf3; --soft: #9fb0c0; --line: #6b7c8d; --paper: #12181f; --work: #1b2c40; --choice: #3a3116; --stop: #43211f; --end: #17361f; --person: #143634; --wait: #20272f; --fork: #2b2340; --branch: #a78ee6; --bad: #e5766b; }
   }
   text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: var(--ink); text-anchor: middle; }
   text.name { font-weight: 600; }
@@ -56,9 +56,13 @@ const svgStyle = `<style>
   text.label { font-size: 11px; fill: var(--soft); paint-order: stroke; stroke: var(--paper); stroke-width: 4px; stroke-linejoin: round; }
   .box { stroke: var(--line); stroke-width: 1.2; }
   .work { fill: var(--work); } .choice { fill: var(--choice); } .stop { fill: var(--stop); } .end { fill: var(--end); }
+  .person { fill: var(--person); } .wait { fill: var(--wait); } .fork { fill: var(--fork); stroke: var(--branch); }
+  .mark { fill: none; stroke: var(--soft); stroke-width: 1.4; stroke-linecap: round; }
+  .bar { stroke: var(--branch); stroke-width: 4; stroke-linecap: round; }
   .edge { fill: none; stroke: var(--line); stroke-width: 1.4; }
   .bad { stroke: var(--bad); stroke-dasharray: 4 3; }
-  .tip { fill: var(--line); } .badtip { fill: var(--bad); }
+  .branch { stroke: var(--branch); stroke-width: 2; } text.branchname { fill: var(--branch); font-weight: 600; }
+  .tip { fill: var(--line); } .badtip { fill: var(--bad); } .branchtip { fill: var(--branch); }
 </style>
 `
 
@@ -72,11 +76,12 @@ func drawBox(n *box) string {
 		fmt.Fprintf(&b, `<path class="box choice" d="M%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f L%.1f %.1f Z"/>`,
 			x, y+cut, x+cut/1.6, y, x+w-cut/1.6, y, x+w, y+cut, x+w-cut/1.6, y+h, x+cut/1.6, y+h)
 	default:
-		class, radius := map[shape]string{shapeWork: "work", shapeStop: "stop", shapeEnd: "end"}[n.shape], 8.0
-		if n.sub == "" {
+		radius := 8.0
+		if n.sub == "" || n.shape == shapeWait {
 			radius = h / 2
 		}
-		fmt.Fprintf(&b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f"/>`, class, x, y, w, h, radius)
+		fmt.Fprintf(&b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f"/>`, shapeClass(n.shape), x, y, w, h, radius)
+		b.WriteString(drawMark(n))
 	}
 	if n.sub == "" {
 		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2+4.5, escape(fit(n.name, 26)))
@@ -88,11 +93,47 @@ func drawBox(n *box) string {
 	return b.String()
 }
 
+func shapeClass(s shape) string {
+	switch s {
+	case shapeStop:
+		return "stop"
+	case shapeEnd:
+		return "end"
+	case shapePerson:
+		return "person"
+	case shapeWait:
+		return "wait"
+	case shapeFork, shapeJoin:
+		return "fork"
+	}
+	return "work"
+}
+
+// drawMark draws the sign that tells a step's nature at a glance: a head, a
+// clock, or the bar at which ways part and meet.
+func drawMark(n *box) string {
+	x, y := n.x-n.w/2+18, n.y+n.h/2
+	switch n.shape {
+	case shapePerson:
+		return fmt.Sprintf(`<path class="mark" d="M%.1f %.1f m-3.6 0 a3.6 3.6 0 1 0 7.2 0 a3.6 3.6 0 1 0 -7.2 0 M%.1f %.1f a7 6.5 0 0 1 14 0"/>`, x, y-5, x-7, y+8)
+	case shapeWait:
+		return fmt.Sprintf(`<path class="mark" d="M%.1f %.1f m-6.5 0 a6.5 6.5 0 1 0 13 0 a6.5 6.5 0 1 0 -13 0 M%.1f %.1f v-4 M%.1f %.1f h3"/>`, x+2, y, x+2, y, x+2, y)
+	case shapeFork:
+		return fmt.Sprintf(`<path class="bar" d="M%.1f %.1f h%.1f"/>`, n.x-n.w/2+8, n.y+n.h, n.w-16)
+	case shapeJoin:
+		return fmt.Sprintf(`<path class="bar" d="M%.1f %.1f h%.1f"/>`, n.x-n.w/2+16, n.y, n.w-32)
+	}
+	return ""
+}
+
 // drawEdge draws a smooth line through the edge's points and a tip at its end.
 func drawEdge(e *line) string {
 	class, tip := "edge", "tip"
-	if e.bad {
+	switch e.kind {
+	case wayBad:
 		class, tip = "edge bad", "badtip"
+	case wayBranch:
+		class, tip = "edge branch", "branchtip"
 	}
 	var b strings.Builder
 	first, last := e.points[0], e.points[len(e.points)-1]
@@ -117,7 +158,11 @@ func drawEdge(e *line) string {
 func drawLabel(e *line) string {
 	p, q := e.points[0], e.points[1]
 	x := p.x + (q.x-p.x)*0.12
-	return fmt.Sprintf(`<text class="label" x="%.1f" y="%.1f">%s</text>`+"\n", x, p.y+16+float64(e.lane%2)*13, escape(fit(e.label, 24)))
+	class := "label"
+	if e.kind == wayBranch {
+		class = "label branchname"
+	}
+	return fmt.Sprintf(`<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", class, x, p.y+16+float64(e.lane%2)*13, escape(fit(e.label, 24)))
 }
 
 func escape(s string) string {
