@@ -15,6 +15,14 @@ const (
 	MaxBulk      = 100_000 // instances of one job
 )
 
+// BulkActions are what can be done to many instances at once: everything but
+// completing a manual step, which is about one form.
+func BulkActions() []ActionName {
+	return []ActionName{
+		ActionHalt, ActionResume, ActionCancel, ActionRetryStep, ActionSetMode, ActionSupersede, ActionSkipStep, ActionMigrate,
+	}
+}
+
 // MigrationPreview says for each instance what migrating it would do.
 type MigrationPreview struct {
 	Verdicts map[MigrationVerdict]int

@@ -96,20 +96,10 @@ func (e *Engine) eachInstance(ctx context.Context, p rondo.Principal, filter sto
 	}
 }
 
-// bulkActions are what can be done to many instances at once: everything but
-// completing a manual step, which is about one form.
-var bulkActions = []rondo.ActionName{
-	rondo.ActionHalt, rondo.ActionResume, rondo.ActionCancel, rondo.ActionRetryStep, rondo.ActionSetMode,
-	rondo.ActionSupersede, rondo.ActionSkipStep, rondo.ActionMigrate,
-}
-
-// BulkActions lists what can be done to many instances at once.
-func BulkActions() []rondo.ActionName { return slices.Clone(bulkActions) }
-
 // checkBulk refuses what is wrong with a request whatever the instances are.
 func (e *Engine) checkBulk(ctx context.Context, p rondo.Principal, filter store.InstanceFilter, action rondo.Action) error {
-	if !slices.Contains(bulkActions, action.Name) {
-		return invalidField("/action", "unknown_value", "use an action that can be done to many: "+join(bulkActions))
+	if !slices.Contains(rondo.BulkActions(), action.Name) {
+		return invalidField("/action", "unknown_value", "use an action that can be done to many: "+join(rondo.BulkActions()))
 	}
 	if !narrows(filter) {
 		return invalidField("/filter", "required", "name at least one member of the filter besides org_id: a job is never about everything")

@@ -125,7 +125,7 @@ func (w *world) startReplica(t *testing.T) *replica {
 		t.Fatalf("start engine on %s: %v", w.ground.where(), err)
 	}
 	if r.api, err = httpapi.New(httpapi.Config{
-		Cases: r.engine, Definitions: r.engine, Events: r.engine, Trials: r.engine, Health: r.engine, Auth: callers{}, Now: w.clock.Now,
+		Cases: r.engine, Definitions: r.engine, Events: r.engine, Trials: r.engine, Jobs: r.engine, Health: r.engine, Auth: callers{}, Now: w.clock.Now,
 	}); err != nil {
 		t.Fatalf("new REST edge: %v", err)
 	}

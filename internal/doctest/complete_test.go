@@ -91,9 +91,10 @@ func TestEveryRouteIsDocumentedWithItsScopes(t *testing.T) {
 		definitions struct{ httpapi.Definitions }
 		events      struct{ httpapi.Events }
 		trials      struct{ httpapi.Trials }
+		jobs        struct{ httpapi.Jobs }
 		health      struct{ httpapi.Health }
 	)
-	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Events: events{}, Trials: trials{}, Health: health{}, Auth: auth.Stub{}})
+	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Events: events{}, Trials: trials{}, Jobs: jobs{}, Health: health{}, Auth: auth.Stub{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,6 +235,8 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				known = definitionID // a definition is no template
 			case "reason code":
 				known = reasonCodeID
+			case "job":
+				known = jobID
 			}
 			query := ""
 			if route.ID == "diff-definitions" {
@@ -317,6 +319,8 @@ func bodyFor(route httpapi.Route) string {
 		return `{"name":"weigh","contract":{}}`
 	case route.ID == "publish-event":
 		return `{}`
+	case route.ID == "act-on-many":
+		return `{"filter":{"status":"running"},"action":"cancel","params":{"reason":"because"}}`
 	case route.ID == "ack-events":
 		return `{"group":"mine","event_ids":[]}`
 	}

@@ -35,6 +35,8 @@ func requestFor(route httpapi.Route) *http.Request {
 		which = templateID
 	case "reason code":
 		which = reasonCodeID
+	case "job":
+		which = jobID
 	case "event":
 		which = eventID
 	case "dead letter":
@@ -149,6 +151,10 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		"GET /workflow-instances/{id}/timeline":       "read read-instances",
 		"GET /workflow-instances/{id}/stream":         "read read-instances",
 		"GET /workflow-instances/stream":              "read read-instances",
+		"POST /workflow-instances/bulk":               "intervene",
+		"GET /jobs":                                   "read read-instances intervene",
+		"GET /jobs/{id}":                              "read read-instances intervene",
+		"GET /jobs/{id}/results":                      "read read-instances intervene",
 		"POST /events":                                "events",
 		"GET /openapi.json":                           "",
 		"GET /docs":                                   "",

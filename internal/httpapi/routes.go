@@ -97,7 +97,7 @@ const (
 
 func routeTable(publicMetrics bool) []Route {
 	return slices.Concat(
-		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), documentRoutes(),
+		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), documentRoutes(),
 	)
 }
 
