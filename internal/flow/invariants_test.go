@@ -149,7 +149,7 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 		if rowIDs[id] {
 			t.Fatalf("row %s of %s is written twice or still open", id, stepID)
 		}
-		if correlations[correlation] && inst.Mode == rondo.ModeActive {
+		if correlations[correlation] && !w.observed {
 			t.Fatalf("correlation %s is used twice", correlation)
 		}
 		if !started.Before(inst.DeadlineAt) {

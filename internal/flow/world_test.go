@@ -42,6 +42,7 @@ type world struct {
 	base          map[string]string   // the context as it was at the start
 	target        *Start              // what migrate goes to
 	migrations    []migration
+	observed      bool // the case was client-driven at some time: rows have the ids that were seen
 }
 
 // migration is what one migration renamed, and how many rows had the old names.
@@ -133,6 +134,7 @@ func (w *world) commit(t fataler, d Decision) {
 			w.migrate(t, d)
 		}
 		w.state.Instance = reloaded(t, d.Instance)
+		w.observed = w.observed || d.Instance.Mode == rondo.ModeClientDriven
 	}
 	for _, row := range d.Rejudged {
 		i := slices.IndexFunc(w.state.Parked, func(p rondo.EventRecord) bool { return p.EventID == row.EventID })
