@@ -178,6 +178,6 @@ func viewPreview(p rondo.BulkPreview) bulkPreview {
 			InstanceID: item.InstanceID.String(), CaseID: item.CaseID, Verdict: string(item.Verdict), Reason: maybe(item.Reason), Steps: steps,
 		})
 	}
-	out.Migration = told
+	out.Migration = maybeMigration{told}
 	return out
 }

@@ -71,9 +71,20 @@ type bulkAccepted struct {
 
 // bulkPreview answers a dry run.
 type bulkPreview struct {
-	Count     int               `json:"count" doc:"Instances that the filter names now"`
-	Sample    []Instance        `json:"sample" nullable:"false" doc:"The newest of them, up to 10"`
-	Migration *migrationPreview `json:"migration" doc:"Of migrate only: what would become of each instance; else null"`
+	Count     int            `json:"count" doc:"Instances that the filter names now"`
+	Sample    []Instance     `json:"sample" nullable:"false" doc:"The newest of them, up to 10"`
+	Migration maybeMigration `json:"migration" doc:"Of migrate only: what would become of each instance; else null"`
+}
+
+// maybeMigration is null when there is none.
+type maybeMigration struct{ told *migrationPreview }
+
+// MarshalJSON writes what is told, or null.
+func (m maybeMigration) MarshalJSON() ([]byte, error) { return json.Marshal(m.told) }
+
+// Schema documents both.
+func (maybeMigration) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[migrationPreview](), true, ""), {Type: "null"}}}
 }
 
 type migrationPreview struct {
