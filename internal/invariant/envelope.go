@@ -1,6 +1,11 @@
 package invariant
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
 
 // correlationOf reads the correlation id of a stored envelope, "" when it has
 // none.
@@ -12,6 +17,17 @@ func correlationOf(envelope []byte) string {
 		return ""
 	}
 	return e.CorrelationID
+}
+
+// delayedUntil reads when a delay was to be over; zero for every other row.
+func delayedUntil(row rondo.Step) time.Time {
+	var input struct {
+		DueAt time.Time `json:"due_at"`
+	}
+	if row.Kind != "delay" || json.Unmarshal(row.Input, &input) != nil {
+		return time.Time{}
+	}
+	return input.DueAt
 }
 
 func clip(b []byte) string {

@@ -204,6 +204,9 @@ func (k *checker) timers() {
 		if row.Status == rondo.StepTimedOut && row.CompletedAt.Before(row.TimeoutAt) {
 			k.broken("I7", "%s#%d timed out at %v, before %v", row.StepID, row.Attempt, row.CompletedAt, row.TimeoutAt)
 		}
+		if due := delayedUntil(row); row.Status == rondo.StepCompleted && row.CompletedAt.Before(due) {
+			k.broken("I7", "the delay %s#%d was over at %v, before %v", row.StepID, row.Attempt, row.CompletedAt, due)
+		}
 	}
 }
 

@@ -24,10 +24,13 @@ func (w *world) check() {
 		w.broken("I25", "instances cannot be listed: %v", err)
 		return
 	}
-	started := map[string]bool{}
+	started, current := map[string]bool{}, map[string]bool{}
 	for _, i := range instances {
-		if started[i.CaseID] {
-			w.broken("I1", "case %s has two instances", i.CaseID)
+		if i.Status != rondo.StatusCancelled {
+			if current[i.CaseID] {
+				w.broken("I1", "case %s has two instances", i.CaseID)
+			}
+			current[i.CaseID] = true
 		}
 		started[i.CaseID] = true
 		w.checkInstance(ctx, i)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"reflect"
 	"strings"
+
+	"github.com/rondo-engine/rondo"
 )
 
 // Coverage counts schedules in which a situation was reached at least once, so
@@ -32,6 +34,50 @@ type Coverage struct {
 	BusLost          int `sim:"the bus lost what was on its way"`
 	TwoReplicas      int `sim:"two replicas worked on one case"`
 	Violation        int `sim:"a step broke its output contract"`
+	Joined           int `sim:"branches side by side joined"`
+	HaltedInFork     int `sim:"a case halted while branches were in flight"`
+	Delayed          int `sim:"a delay was over"`
+	Heard            int `sim:"an awaited event came"`
+	ByHand           int `sim:"a person completed a step"`
+	RetriedByHand    int `sim:"a person retried a step"`
+	SkippedByHand    int `sim:"a person skipped a step"`
+	ModeSet          int `sim:"a person changed the mode"`
+	ClientDriven     int `sim:"a client moved a case"`
+	Superseded       int `sim:"a case was superseded"`
+	Migrated         int `sim:"a case was migrated"`
+	TimerLost        int `sim:"the timers of a case were lost"`
+	Healed           int `sim:"lost timers were armed again"`
+}
+
+// acted counts an intervention.
+func (c *Coverage) acted(action rondo.ActionName) {
+	switch action {
+	case rondo.ActionRetryStep:
+		c.RetriedByHand++
+	case rondo.ActionSkipStep:
+		c.SkippedByHand++
+	case rondo.ActionSetMode:
+		c.ModeSet++
+	case rondo.ActionSupersede:
+		c.Superseded++
+	case rondo.ActionMigrate:
+		c.Migrated++
+	default:
+	}
+}
+
+// waited counts a step that was waited for in a way of its own.
+func (c *Coverage) waited(kind string) {
+	switch kind {
+	case "parallel":
+		c.Joined++
+	case "delay":
+		c.Delayed++
+	case "wait_for_event":
+		c.Heard++
+	case "manual":
+		c.ByHand++
+	}
 }
 
 // add counts the situations of one schedule.

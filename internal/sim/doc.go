@@ -3,7 +3,9 @@
 // driven by one seeded scheduler in one goroutine.
 //
 // A schedule is a sequence of small actions: deliver, apply a batch, publish,
-// ack, poll timers, intervene, let time pass. Between any two effects a replica
+// ack, poll timers, let time pass; people intervene in every way there is,
+// publish the next version and migrate to it, clients drive cases themselves,
+// and timers get lost. Between any two effects a replica
 // may crash and lose its memory; commits may fail, or happen and be reported as
 // failed; entries may come twice, late, out of order or not at all. When the
 // schedule is over faults stop, the world runs until nothing moves, and every

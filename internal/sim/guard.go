@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,11 @@ func (g *guardedStore) record(loaded *store.Loaded, write *store.Write) {
 	for _, iw := range write.Instances {
 		key := iw.Instance.Key()
 		before := loaded.Cases[key].Instance
-		g.moved(before, iw.Instance)
+		if before != nil && before.ID != iw.Instance.ID {
+			g.replaced(write, iw.Instance)
+			before = nil
+		}
+		g.moved(write, before, iw.Instance)
 		if last, ok := w.lastReplica[key.CaseID]; ok && last != g.replica.n {
 			w.reached.TwoReplicas++
 		}
@@ -117,6 +122,27 @@ func (g *guardedStore) record(loaded *store.Loaded, write *store.Write) {
 		}
 	}
 	w.reached.Repeated += len(write.Duplicates)
+	for _, i := range write.Interventions {
+		w.reached.acted(rondo.ActionName(i.Action))
+	}
+}
+
+// replaced checks that a second instance of a case comes only from superseding
+// the first, in the same commit.
+func (g *guardedStore) replaced(write *store.Write, after *rondo.Instance) {
+	for _, iw := range write.Instances {
+		if old := iw.Instance; old.ID == after.SupersedesID && old.SupersededByID == after.ID && old.Status == rondo.StatusCancelled {
+			return
+		}
+	}
+	g.w.broken("I1", "case %s got another instance without superseding the first", after.CaseID)
+}
+
+// hurried reports whether a person started what was waiting out a backoff.
+func (g *guardedStore) hurried(write *store.Write, before, after *rondo.Instance) bool {
+	return before.Mode != after.Mode || slices.ContainsFunc(write.Interventions, func(i rondo.Intervention) bool {
+		return i.InstanceID == after.ID && i.Action != string(rondo.ActionHalt)
+	})
 }
 
 func caseOf(out rondo.Outgoing) string {
@@ -128,7 +154,7 @@ func caseOf(out rondo.Outgoing) string {
 }
 
 // moved checks one instance before and after.
-func (g *guardedStore) moved(before, after *rondo.Instance) {
+func (g *guardedStore) moved(write *store.Write, before, after *rondo.Instance) {
 	w := g.w
 	if before == nil {
 		return
@@ -141,7 +167,7 @@ func (g *guardedStore) moved(before, after *rondo.Instance) {
 			continue
 		}
 		for _, is := range after.Machine.Live {
-			if is.RowID == was.RowID && is.Status == rondo.StepInProgress {
+			if is.RowID == was.RowID && is.Status == rondo.StepInProgress && !g.hurried(write, before, after) {
 				w.broken("I7", "case %s: %s#%d started at %v, its backoff ends at %v", before.CaseID, is.StepID, is.Number, w.now, was.DueAt)
 			}
 		}
@@ -150,6 +176,9 @@ func (g *guardedStore) moved(before, after *rondo.Instance) {
 	case after.Status == before.Status:
 	case after.Status == rondo.StatusHalted:
 		w.reached.Halted++
+		if len(after.Machine.Forks) > 0 {
+			w.reached.HaltedInFork++
+		}
 	case after.Status == rondo.StatusCompleted:
 		w.reached.Completed++
 	case after.Status == rondo.StatusCancelled:
@@ -170,6 +199,8 @@ func (g *guardedStore) ended(row rondo.Step) {
 		if _, answered := w.module.answers[row.CorrelationID]; answered {
 			w.reached.TimeoutRace++
 		}
+	case rondo.StepCompleted:
+		w.reached.waited(row.Kind)
 	case rondo.StepFailed:
 		if strings.Contains(string(row.Error), "contract_violation") {
 			w.reached.Violation++

@@ -24,11 +24,12 @@ const (
 	RetryBudgetReset    Mistake = "retry_budget_reset"
 	PublishBeforeCommit Mistake = "publish_before_commit"
 	NoSweeper           Mistake = "no_outbox_sweeper"
+	NoTimerSweeper      Mistake = "no_timer_sweeper"
 )
 
 // Mistakes lists all of them.
 func Mistakes() []Mistake {
-	return []Mistake{AckBeforeCommit, StaleTimer, ReusedCorrelation, MergeOutsideCommit, RetryBudgetReset, PublishBeforeCommit, NoSweeper}
+	return []Mistake{AckBeforeCommit, StaleTimer, ReusedCorrelation, MergeOutsideCommit, RetryBudgetReset, PublishBeforeCommit, NoSweeper, NoTimerSweeper}
 }
 
 // planted holds what a mistake remembers.

@@ -47,7 +47,7 @@ func (w *world) boot(n, starts int) *replica {
 		Store: w.guarded, Snapshots: w.snapshots, Launched: w.now.Add(-24 * time.Hour), Now: now, NewID: w.ids.New,
 		Lazy:    func() ([]int64, []store.GroupState) { return r.relay.TakeSent(), nil },
 		Restore: func(sent []int64, _ []store.GroupState) { r.relay.RestoreSent(sent) },
-		Release: r.relay.Release, Doubt: r.relay.Doubt,
+		Release: r.relay.Release, Doubt: r.relay.Doubt, Observe: w.observe,
 	}
 	return r
 }

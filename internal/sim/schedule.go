@@ -9,7 +9,6 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/event"
-	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/internal/flow"
 	"github.com/rondo-engine/rondo/internal/invariant"
 	"github.com/rondo-engine/rondo/store"
@@ -36,19 +35,8 @@ func (w *world) run() ([]invariant.Violation, Coverage) {
 // prepare publishes a definition and puts one to three cases on the bus.
 func (w *world) prepare() error {
 	ctx := context.Background()
-	chosen := w.lib.entries[w.rand.IntN(len(w.lib.entries))]
-	d := rondo.Definition{
-		ID: w.ids.New(), OrgID: org, Kind: rondo.KindCase, Name: chosen.snapshot.Name, Status: rondo.DefinitionDraft,
-		DefaultMode: rondo.ModeActive, Body: chosen.body, CreatedAt: w.now, UpdatedAt: w.now,
-	}
-	if _, err := w.store.CreateDefinition(ctx, d, rondo.DefinitionRevision{ID: w.ids.New(), DefinitionID: d.ID, OrgID: org}); err != nil {
-		return err
-	}
-	_, err := w.store.ChangeDefinition(ctx, org, d.ID, func(d rondo.Definition) (store.DefinitionChange, error) {
-		d.Status, d.SnapshotHash = rondo.DefinitionActive, chosen.hash
-		return store.DefinitionChange{Definition: d, Snapshot: chosen.document, Revision: rondo.DefinitionRevision{ID: w.ids.New(), DefinitionID: d.ID, OrgID: org}}, nil
-	})
-	if err != nil {
+	w.chosen = w.lib.entries[w.rand.IntN(len(w.lib.entries))]
+	if _, err := w.publish(ctx, w.chosen.first); err != nil {
 		return err
 	}
 	for i := range 1 + w.rand.IntN(3) {
@@ -58,6 +46,22 @@ func (w *world) prepare() error {
 		w.replicas = append(w.replicas, w.boot(n, 0))
 	}
 	return nil
+}
+
+// publish makes a version the active one.
+func (w *world) publish(ctx context.Context, v version) (*flow.Start, error) {
+	d := rondo.Definition{
+		ID: w.ids.New(), OrgID: org, Kind: rondo.KindCase, Name: v.snapshot.Name, Status: rondo.DefinitionDraft,
+		DefaultMode: rondo.ModeActive, Body: v.body, CreatedAt: w.now, UpdatedAt: w.now,
+	}
+	if _, err := w.store.CreateDefinition(ctx, d, rondo.DefinitionRevision{ID: w.ids.New(), DefinitionID: d.ID, OrgID: org}); err != nil {
+		return nil, err
+	}
+	_, err := w.store.ChangeDefinition(ctx, org, d.ID, func(d rondo.Definition) (store.DefinitionChange, error) {
+		d.Status, d.SnapshotHash = rondo.DefinitionActive, v.hash
+		return store.DefinitionChange{Definition: d, Snapshot: v.document, Revision: rondo.DefinitionRevision{ID: w.ids.New(), DefinitionID: d.ID, OrgID: org}}, nil
+	})
+	return &flow.Start{DefinitionID: d.ID, Snapshot: v.snapshot}, err
 }
 
 func (w *world) arrive(caseID string) {
@@ -84,21 +88,41 @@ func (w *world) step() {
 		r.do(func() { _ = r.inbound.Ack(ctx) })
 	case n < 78:
 		w.work(1 + w.rand.IntN(3))
-	case n < 88:
+	case n < 87:
 		w.pass()
-	case n < 92:
+	case n < 90:
 		r.do(func() { w.poll(r) })
-	case n < 95:
+	case n < 92:
 		r.do(func() { w.upkeep(r) })
 	case n < 98:
-		w.intervene(r)
+		w.outside(r)
 	case n < 99:
 		w.restart(r, "anywhere")
 	default:
-		if w.chance(0.15) {
-			w.reached.BusLost++
-			w.net.lose()
-		}
+		w.accident()
+	}
+}
+
+// outside is what people, clients and other systems do.
+func (w *world) outside(r *replica) {
+	switch n := w.rand.IntN(10); {
+	case n < 6:
+		w.intervene(r)
+	case n < 8:
+		w.drive()
+	default:
+		w.signal()
+	}
+}
+
+// accident is what should not happen and does.
+func (w *world) accident() {
+	switch {
+	case w.chance(0.15):
+		w.reached.BusLost++
+		w.net.lose()
+	case w.chance(0.4):
+		w.loseTimers()
 	}
 }
 
@@ -145,25 +169,7 @@ func (w *world) upkeep(r *replica) {
 	}
 	_ = r.relay.FlushSent(ctx)
 	_ = r.inbound.Retry(ctx)
-}
-
-// intervene lets a person halt, resume or cancel a case.
-func (w *world) intervene(r *replica) {
-	found, err := w.store.Instances(context.Background(), store.InstanceFilter{OrgID: org}, store.Page{Limit: 10})
-	if err != nil || len(found) == 0 {
-		return
-	}
-	instance := found[w.rand.IntN(len(found))]
-	command := flow.Command{By: "someone", Reason: "because"}
-	switch n := w.rand.IntN(10); {
-	case instance.Status == rondo.StatusHalted && n < 8:
-		command.Action = string(rondo.ActionResume)
-	case n < 8:
-		command.Action, command.ReasonCode = string(rondo.ActionHalt), "manual_halt"
-	default:
-		command.Action = string(rondo.ActionCancel)
-	}
-	r.queue = append(r.queue, &caseloop.Input{Key: instance.Key(), Command: &caseloop.Command{InstanceID: instance.ID, Command: command}})
+	w.sweepTimers(r)
 }
 
 // drain lets the healed world run until nothing moves any more.
@@ -174,6 +180,7 @@ func (w *world) drain() {
 		for _, r := range w.replicas {
 			r.do(func() {
 				w.poll(r)
+				w.sweepTimers(r)
 				moved += r.deliver(100)
 				moved += len(r.queue)
 				r.apply(len(r.queue))

@@ -39,6 +39,19 @@ func TestNoScheduleBreaksAnInvariant(t *testing.T) {
 	floor("ambiguous commit", r.Ambiguous, 20)
 	floor("swept", r.Swept, 5)
 	floor("two replicas on one case", r.TwoReplicas, 20)
+	floor("branches joined", r.Joined, 5)
+	floor("halted while branches were in flight", r.HaltedInFork, 5)
+	floor("delay over", r.Delayed, 5)
+	floor("awaited event", r.Heard, 3)
+	floor("completed by hand", r.ByHand, 3)
+	floor("retried by hand", r.RetriedByHand, 5)
+	floor("skipped by hand", r.SkippedByHand, 5)
+	floor("mode changed", r.ModeSet, 5)
+	floor("moved by a client", r.ClientDriven, 5)
+	floor("superseded", r.Superseded, 5)
+	floor("migrated", r.Migrated, 5)
+	floor("timers lost", r.TimerLost, 5)
+	floor("timers armed again", r.Healed, 5)
 }
 
 func TestPlantedMistakesAreCaught(t *testing.T) {

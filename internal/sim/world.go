@@ -10,6 +10,7 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/internal/caseloop"
+	"github.com/rondo-engine/rondo/internal/flow"
 	"github.com/rondo-engine/rondo/internal/invariant"
 	"github.com/rondo-engine/rondo/store/memory"
 )
@@ -38,6 +39,9 @@ type world struct {
 	replicas  []*replica
 	cases     []string
 	starts    int // of replicas, all together
+	chosen    libraryEntry
+	upgrade   *flow.Start // the next version, once it is published
+	sabotaged bool        // timers were taken away: the sweeper has something to find
 
 	committedOutbox map[rondo.ID]bool
 	committedOrder  map[string][]rondo.ID // case and stream → events, in commit order
