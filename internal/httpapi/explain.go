@@ -2,6 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/explain"
@@ -38,4 +41,19 @@ func (a *API) registerExplaining(r *registrar) {
 		body, err := a.cfg.Cases.Timeline(ctx, c.principal, c.id)
 		return &timelineOut{body}, err
 	})
+	r.orNull("NextStep", "current_step")
+	r.orNull("Why", "halt", "ended")
+}
+
+// orNull documents that members of a schema, which are objects, may be null.
+func (r *registrar) orNull(schema string, members ...string) {
+	described := r.huma.OpenAPI().Components.Schemas.Map()[schema]
+	for _, name := range members {
+		if described == nil || described.Properties[name] == nil {
+			r.errs = append(r.errs, fmt.Errorf("httpapi: schema %s has no member %s", schema, name))
+			continue
+		}
+		object := described.Properties[name]
+		described.Properties[name] = &huma.Schema{Description: object.Description, AnyOf: []*huma.Schema{{Ref: object.Ref}, {Type: "null"}}}
+	}
 }
