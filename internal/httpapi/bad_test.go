@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,6 +238,14 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				known = reasonCodeID
 			case "job":
 				known = jobID
+			case "event":
+				known = eventID
+			case "dead letter":
+				known = letterID
+			}
+			foreign := foreign
+			if slices.Equal(route.Scopes, []string{rondo.ScopeAdmin}) {
+				foreign = newBench(t, func(c *httpapi.Config) { c.Auth = as{Tenant: "beta", User: "bob", Scopes: []string{rondo.ScopeAdmin}} })
 			}
 			query := ""
 			if route.ID == "diff-definitions" {

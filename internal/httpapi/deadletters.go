@@ -22,8 +22,8 @@ type DeadLetters interface {
 	DiscardDeadLetter(ctx context.Context, p rondo.Principal, org string, id rondo.ID, reason string) (rondo.DeadLetter, error)
 }
 
-// deadLetter is a dead letter on the wire.
-type deadLetter struct {
+// DeadLetter is a dead letter on the wire.
+type DeadLetter struct {
 	ID         string       `json:"id" format:"uuid"`
 	OrgID      *string      `json:"org_id" doc:"Null when the entry does not say whose it is"`
 	Stream     string       `json:"stream" doc:"The event type of the stream that it came on"`
@@ -37,8 +37,8 @@ type deadLetter struct {
 	Note       *string      `json:"note" doc:"Replayed: the outcome. Discarded: the reason"`
 }
 
-func viewDeadLetter(d rondo.DeadLetter) deadLetter {
-	return deadLetter{
+func viewDeadLetter(d rondo.DeadLetter) DeadLetter {
+	return DeadLetter{
 		ID: d.ID.String(), OrgID: maybe(d.OrgID), Stream: d.Stream, EntryID: d.EntryID, Reason: d.Reason, Size: len(d.Body), ReceivedAt: instant(d.ReceivedAt),
 		Status: string(d.Status), SettledBy: maybe(d.SettledBy), SettledAt: maybeInstant(d.SettledAt), Note: maybe(d.Note),
 	}
@@ -46,7 +46,7 @@ func viewDeadLetter(d rondo.DeadLetter) deadLetter {
 
 // deadLetterDetail is a dead letter with what it holds.
 type deadLetterDetail struct {
-	deadLetter
+	DeadLetter
 	Body         string `json:"body"`
 	BodyEncoding string `json:"body_encoding" enum:"text,base64" doc:"base64 when the body is not text"`
 	Truncated    bool   `json:"truncated" doc:"Only the first 256 KiB are shown"`
@@ -56,7 +56,7 @@ type deadLetterDetail struct {
 const maxShown = 256 << 10
 
 func viewDeadLetterDetail(d rondo.DeadLetter) deadLetterDetail {
-	out := deadLetterDetail{deadLetter: viewDeadLetter(d), BodyEncoding: "text", Truncated: len(d.Body) > maxShown}
+	out := deadLetterDetail{DeadLetter: viewDeadLetter(d), BodyEncoding: "text", Truncated: len(d.Body) > maxShown}
 	body := d.Body[:min(len(d.Body), maxShown)]
 	if out.Body = string(body); !storable(out.Body) {
 		out.Body, out.BodyEncoding = base64.StdEncoding.EncodeToString(body), "base64"
@@ -66,7 +66,7 @@ func viewDeadLetterDetail(d rondo.DeadLetter) deadLetterDetail {
 
 // replayedLetter is what a replay did.
 type replayedLetter struct {
-	DeadLetter deadLetter `json:"dead_letter"`
+	DeadLetter DeadLetter `json:"dead_letter"`
 	Receipt    receipt    `json:"receipt" doc:"What became of the event"`
 }
 
@@ -76,9 +76,9 @@ type discard struct {
 }
 
 type (
-	letterOut       struct{ Body deadLetter }
+	letterOut       struct{ Body DeadLetter }
 	letterDetailOut struct{ Body deadLetterDetail }
-	lettersOut      struct{ Body page[deadLetter] }
+	lettersOut      struct{ Body page[DeadLetter] }
 	replayedOut     struct{ Body replayedLetter }
 )
 

@@ -118,7 +118,7 @@ func TestUnknownRoutesAndMethodsAreProblems(t *testing.T) {
 		"double slash":            {"GET", "//workflow-instances", 404, ""},
 		"dots":                    {"GET", "/workflow-templates/../workflow-instances", 404, ""},
 		"wrong method":            {"DELETE", instancePath, 405, "GET, HEAD"},
-		"wrong method on a post":  {"GET", "/events", 405, "POST"},
+		"wrong method on a post":  {"GET", instancePath + "/cancel", 405, "POST"},
 		"both methods":            {"PUT", "/workflow-definitions", 405, "GET, HEAD, POST"},
 		"options":                 {"OPTIONS", "/workflow-instances", 405, "GET, HEAD"},
 		"made-up method":          {"BREW", "/health", 405, "GET, HEAD"},
