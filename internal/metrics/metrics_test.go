@@ -60,7 +60,11 @@ func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
 			[]string{`rondo_dead_letters_total 3`, `rondo_parked_events_total 2`},
 		},
 		"gauges": {
-			func(m *metrics.Metrics) { m.SetOutbox(7, 1.5); m.SetTimerLag(-2); m.SetBusLag([]metrics.Lag{{Group: "orchestrator", Stream: "case.created", Entries: 9}}) },
+			func(m *metrics.Metrics) {
+				m.SetOutbox(7, 1.5)
+				m.SetTimerLag(-2)
+				m.SetBusLag([]metrics.Lag{{Group: "orchestrator", Stream: "case.created", Entries: 9}})
+			},
 			[]string{`rondo_outbox_backlog 7`, `rondo_outbox_age_seconds 1.5`, `rondo_timer_lag_seconds 0`, `rondo_bus_lag{group="orchestrator",stream="case.created"} 9`},
 		},
 		"what waits": {
