@@ -59,6 +59,10 @@ func (m *move) takeOver(i int, step *definition.Step) {
 	if att.Status != rondo.StepInProgress {
 		return
 	}
+	if _, used := m.inst.Machine.Consumed[att.CorrelationID]; used {
+		// The client gave this attempt's id to another step: an id answers one.
+		att.CorrelationID, att.RequestID = m.env.NewID().String(), rondo.ID{}
+	}
 	if att.RequestID.IsZero() {
 		att.RequestID = m.env.NewID()
 	}
