@@ -35,9 +35,16 @@ type commands struct {
 	Validate validateCommand `cmd:"" help:"Check definition files against every publish rule."`
 	Test     testCommand     `cmd:"" help:"Run the tests of definitions with a clock that jumps; nothing else is needed."`
 	Graph    graphCommand    `cmd:"" help:"Draw a definition as Mermaid text or SVG."`
-	Bench    benchCommand    `cmd:"" help:"Measure this machine."`
-	Sim      simCommand      `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`
-	Version  versionCommand  `cmd:"" help:"Print the version."`
+
+	Definitions definitionsCommand `cmd:"" help:"Definitions of a server."`
+	Kinds       kindsCommand       `cmd:"" help:"Step kinds of a server."`
+	Cases       casesCommand       `cmd:"" help:"Cases of a server."`
+	Events      eventsCommand      `cmd:"" help:"Events of a server."`
+	Jobs        jobsCommand        `cmd:"" help:"Bulk jobs of a server."`
+
+	Bench   benchCommand   `cmd:"" help:"Measure this machine."`
+	Sim     simCommand     `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`
+	Version versionCommand `cmd:"" help:"Print the version."`
 }
 
 // streams is where a command prints.
@@ -107,13 +114,16 @@ func report(stderr io.Writer, err error) int {
 	_, _ = fmt.Fprintln(stderr, "rondo:", oneLine(err.Error()))
 	if e, ok := errors.AsType[*rondo.Error](err); ok {
 		for ; e != nil; e, _ = errors.AsType[*rondo.Error](e.Err) {
+			for _, f := range e.Fields {
+				_, _ = fmt.Fprintf(stderr, "       %s %s: %s\n", f.Code, f.Pointer, f.Message)
+			}
 			if e.Hint != "" {
 				_, _ = fmt.Fprintln(stderr, "      ", e.Hint)
 				break
 			}
 		}
 	}
-	if _, ok := errors.AsType[invalidError](err); ok {
+	if _, ok := errors.AsType[invalidError](err); ok || rondo.CodeOf(err) == rondo.CodeInvalidDef {
 		return exitInvalid
 	}
 	return exitFailure
