@@ -14,6 +14,7 @@ import (
 
 type validateCommand struct {
 	Files  []string `arg:"" name:"file" help:"Definition files: JSON, JSON with comments, or YAML."`
+	Kinds  string   `type:"existingdir" placeholder:"DIR" help:"Folder of step kinds of your own: one contract a file, named after its kind."`
 	Output string   `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 }
 
@@ -28,6 +29,10 @@ type fileReport struct {
 // Run checks every file and fails when one has errors, or cannot be read: that
 // never hides what is wrong with the others.
 func (c validateCommand) Run(_ context.Context, s streams) error {
+	env, err := environmentWith(c.Kinds)
+	if err != nil {
+		return err
+	}
 	reports := make([]fileReport, 0, len(c.Files))
 	wrong, unread := 0, 0
 	for _, file := range c.Files {
@@ -41,7 +46,7 @@ func (c validateCommand) Run(_ context.Context, s streams) error {
 			})
 			continue
 		}
-		found := check(source)
+		found := definition.Check(source, env)
 		if !found.Valid() {
 			wrong++
 		}
@@ -66,10 +71,17 @@ func (c validateCommand) Run(_ context.Context, s streams) error {
 	return nil
 }
 
-// check judges a definition by the built-in reason codes and kinds: what an
-// organisation adds is known to its server only.
-func check(source []byte) definition.Report {
-	return definition.Check(source, definition.Environment{ReasonCodes: definition.SystemReasonCodes()})
+// environmentWith is what definition files are judged by: the built-in reason
+// codes and kinds, and the kinds of a folder. What else an organisation has
+// added is known to its server only.
+func environmentWith(kindsDir string) (definition.Environment, error) {
+	env := definition.Environment{ReasonCodes: definition.SystemReasonCodes()}
+	if kindsDir == "" {
+		return env, nil
+	}
+	var err error
+	env.Kinds, err = readKinds("", kindsDir)
+	return env, err
 }
 
 // fieldsOf makes every error a list of findings.
@@ -115,12 +127,17 @@ func count(n int, thing string) string {
 
 type graphCommand struct {
 	File   string `arg:"" help:"Definition file: JSON, JSON with comments, or YAML."`
+	Kinds  string `type:"existingdir" placeholder:"DIR" help:"Folder of step kinds of your own: one contract a file, named after its kind."`
 	Format string `enum:"mermaid,svg" default:"mermaid" help:"mermaid or svg."`
 }
 
 // Run prints the drawing of a definition. One with errors is drawn as far as it
 // goes: seeing it helps to mend it.
 func (c graphCommand) Run(_ context.Context, s streams) error {
+	env, err := environmentWith(c.Kinds)
+	if err != nil {
+		return err
+	}
 	source, err := os.ReadFile(c.File)
 	if err != nil {
 		return err
@@ -140,7 +157,7 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	if found := check(source); !found.Valid() {
+	if found := definition.Check(source, env); !found.Valid() {
 		_, _ = fmt.Fprintf(s.err, "rondo: warning: %s has %s, so the drawing may lack some of it; to see them: rondo validate %s\n",
 			c.File, count(len(found.Errors), "error"), c.File)
 	}

@@ -180,8 +180,8 @@ func TestListsAreComplete(t *testing.T) {
 		atLeast    int
 	}{
 		{"problem code", "docs/api.md", words(t, `\bCode *= "(\w+)"`, "errors.go", "internal/auth/*.go", "internal/httpapi/*.go"), 15},
-		{"validation code", "docs/definitions.md", words(t, `(?:add|warn|report)\("([a-z_]+)"`, "internal/definition/document.go", "internal/definition/reader.go", "internal/definition/validate*.go"), 30},
-		{"step kind", "docs/definitions.md", kinds(), 9},
+		{"validation code", "docs/definitions.md", words(t, `(?:add|warn|report)\("([a-z_]+)"`, "internal/definition/document.go", "internal/definition/reader.go", "internal/definition/validate*.go", "internal/definition/behave.go"), 45},
+		{"step kind", "docs/definitions.md", kinds(), 13},
 		{"reason code", "docs/definitions.md", reasons(), 10},
 		{"metric", "docs/operations.md", words(t, `"((?:workflow|rondo)_[a-z_]+)"`, "internal/metrics/metrics.go"), 15},
 		{"event type", "docs/modules.md", event.Types(), 20},
