@@ -66,6 +66,11 @@ func (f *Facts) allowedSteps(add func(name rondo.ActionName, stepID, effect stri
 		seen[att.StepID] = true
 		add(rondo.ActionSkipStep, att.StepID, "go past "+att.StepID+" with an outcome of your choice")
 	}
+	for i := range inst.Machine.Forks {
+		id := inst.Machine.Forks[i].Attempt.StepID
+		seen[id] = true
+		add(rondo.ActionSkipStep, id, "go past "+id+" and all its branches")
+	}
 	if halted && !seen[inst.HaltStepID] {
 		add(rondo.ActionSkipStep, inst.HaltStepID, "go past "+inst.HaltStepID+" with an outcome of your choice")
 	}
