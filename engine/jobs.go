@@ -19,6 +19,7 @@ const (
 	jobPull     = 4096             // items read at once
 	jobInFlight = 64               // items submitted and not answered
 	jobTries    = 3                // of an item whose commit fails, before that is its result
+	jobSettled  = 256              // results that are stored at once for items that nothing is done to
 )
 
 // Job returns one job of the principal's organisation with its counts as they are
@@ -77,7 +78,8 @@ type jobRun struct {
 	job     rondo.Job
 	action  bulkAction
 	renewed time.Time
-	tries   map[rondo.ID]int // items whose last commit failed
+	tries   map[rondo.ID]int // items that were answered with an error
+	settled []rondo.JobResult
 }
 
 func (r *jobRun) all(ctx context.Context) error {
@@ -92,8 +94,9 @@ func (r *jobRun) all(ctx context.Context) error {
 		case err != nil:
 			pause(ctx, jobBackoff, nil)
 		case len(items) == 0:
-			return r.engine.store.FinishJob(ctx, r.job.ID, r.engine.now())
+			return r.finish(ctx)
 		default:
+			r.forget(items)
 			if !r.work(ctx, items) {
 				pause(ctx, jobBackoff, nil)
 			}
@@ -103,6 +106,25 @@ func (r *jobRun) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (r *jobRun) finish(ctx context.Context) error {
+	if err := r.engine.store.FinishJob(ctx, r.job.ID, r.engine.now()); err != nil {
+		return rondo.Op("finish the job", err)
+	}
+	r.engine.log.Info("a job is done", "job", r.job.ID, "action", r.job.Action, "instances", r.job.Total)
+	return nil
+}
+
+// forget drops what is known of items that have a result.
+func (r *jobRun) forget(pending []rondo.JobItem) {
+	tries := map[rondo.ID]int{}
+	for _, item := range pending {
+		if n := r.tries[item.InstanceID]; n > 0 {
+			tries[item.InstanceID] = n
+		}
+	}
+	r.tries = tries
 }
 
 // renew keeps the claim before it ends.
@@ -166,7 +188,7 @@ func (r *jobRun) work(ctx context.Context, items []rondo.JobItem) bool {
 	for open > 0 && ctx.Err() == nil {
 		take()
 	}
-	return reachable
+	return r.flush(ctx) == nil && reachable
 }
 
 // answered notes a failure. A refusal is no failure, but looks the same from here:
@@ -208,18 +230,41 @@ func (r *jobRun) submit(ctx context.Context, item rondo.JobItem, answers chan<- 
 	})
 }
 
-// settle writes the result of an item that nothing was done to. One that has a
-// result already keeps it.
+// settle notes the result of an item that nothing is done to.
 func (r *jobRun) settle(ctx context.Context, item rondo.JobItem, outcome, detail string) error {
-	result := rondo.JobResult{
+	r.settled = append(r.settled, rondo.JobResult{
 		JobID: r.job.ID, OrgID: r.job.OrgID, InstanceID: item.InstanceID, Outcome: outcome, Detail: detail, At: r.engine.now(),
-	}
-	_, err := r.engine.store.Update(ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
-		return &store.Write{JobResults: []rondo.JobResult{result}}, nil
 	})
-	if rondo.CodeOf(err) == rondo.CodeConflict {
+	if len(r.settled) < jobSettled {
 		return nil
 	}
+	return r.flush(ctx)
+}
+
+// flush stores the results that were noted. An item that got one meanwhile, from
+// another replica, keeps it.
+func (r *jobRun) flush(ctx context.Context) error {
+	results := r.settled
+	r.settled = nil
+	err := r.store(ctx, results)
+	if rondo.CodeOf(err) != rondo.CodeConflict {
+		return err
+	}
+	for i := range results {
+		if err := r.store(ctx, results[i:i+1]); err != nil && rondo.CodeOf(err) != rondo.CodeConflict {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *jobRun) store(ctx context.Context, results []rondo.JobResult) error {
+	if len(results) == 0 {
+		return nil
+	}
+	_, err := r.engine.store.Update(ctx, store.Load{}, func(*store.Loaded) (*store.Write, error) {
+		return &store.Write{JobResults: results}, nil
+	})
 	return err
 }
 

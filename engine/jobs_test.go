@@ -419,3 +419,121 @@ func TestAJobSurvivesTheDeathOfItsEngineAtAnyPoint(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobTellsWhatItCouldNotActOn(t *testing.T) {
+	jobStores(t, func(t *testing.T, s store.Store) {
+		o := openOffice(t, s, 0)
+		defer o.close()
+		o.publish(oneReview)
+		o.start(3)
+		there := o.instances(running)[0]
+		items := []rondo.JobItem{{InstanceID: there.ID, Key: there.Key()}}
+		for range 300 {
+			items = append(items, rondo.JobItem{InstanceID: o.ids.New(), Key: rondo.CaseKey{OrgID: "acme", CaseID: "purged"}})
+		}
+		job := rondo.Job{
+			ID: o.ids.New(), OrgID: "acme", Action: rondo.ActionCancel, Params: json.RawMessage(`{"reason":"recall"}`),
+			Status: rondo.JobRunning, CreatedBy: "ann", CreatedAt: time.Now(),
+		}
+		if err := s.CreateJob(t.Context(), job, items); err != nil {
+			t.Fatal(err)
+		}
+		ended := o.finished(job.ID)
+		if ended.Applied != 1 || ended.Refused != 0 || ended.Failed != 300 {
+			t.Fatalf("the job ended as %+v", ended)
+		}
+		if gone := o.results(job.ID)[items[1].InstanceID]; gone.Outcome != rondo.JobFailed || gone.Detail != "the instance is not there any more" {
+			t.Fatalf("the purged instance got %+v", gone)
+		}
+	})
+}
+
+func TestAHaltOfManyFitsTheStepsThatAreInFlight(t *testing.T) {
+	o := openOffice(t, memory.Open(memory.Options{Embedded: true}), 0)
+	defer o.close()
+	o.publish(oneReview)
+	o.start(5)
+	for _, test := range []struct {
+		kind             string
+		applied, refused int
+	}{
+		{"request_human_review", 0, 5},
+		{"run_ai_review", 5, 0},
+	} {
+		code := rondo.ReasonCode{
+			Scope: "halt", Code: "only_" + test.kind, Label: "Only " + test.kind, ApplicableStepKinds: []string{test.kind}, Active: true,
+		}
+		if _, err := o.CreateReasonCode(t.Context(), user(), code, false); err != nil {
+			t.Fatal(err)
+		}
+		job, err := o.Bulk(t.Context(), user(), running, nil, rondo.Action{Name: rondo.ActionHalt, ReasonCode: code.Code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ended := o.finished(job.ID); ended.Applied != test.applied || ended.Refused != test.refused {
+			t.Fatalf("halting with a code for %s: %+v", test.kind, ended)
+		}
+	}
+}
+
+// What a job is asked to do reaches every instance as it was asked.
+func TestEveryActionCanBeDoneToMany(t *testing.T) {
+	o := openOffice(t, openSQLite(t), 0)
+	defer o.close()
+	o.publish(oneReview)
+	const total = 5
+	o.start(total)
+	do := func(filter store.InstanceFilter, action rondo.Action) {
+		t.Helper()
+		job, err := o.Bulk(t.Context(), user(), filter, nil, action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ended := o.finished(job.ID); ended.Applied != total || ended.Total != total {
+			t.Fatalf("%s: %+v: %+v", action.Name, ended, o.results(job.ID))
+		}
+	}
+	halted := store.InstanceFilter{Status: rondo.StatusHalted}
+	override := json.RawMessage(`{"product_id":"other"}`)
+	do(running, haltAction)
+	do(halted, rondo.Action{Name: rondo.ActionRetryStep, Reason: "again", InputOverride: override})
+	for _, i := range o.instances(running) {
+		var input struct {
+			Product string `json:"product_id"`
+		}
+		live := i.Machine.Live[0]
+		if err := json.Unmarshal(live.Input, &input); err != nil || input.Product != "other" || live.Number != 2 {
+			t.Fatalf("attempt %d was asked with %s (%v)", live.Number, live.Input, err)
+		}
+	}
+	do(running, haltAction)
+	do(halted, rondo.Action{Name: rondo.ActionResume, Reason: "go on"})
+	do(running, rondo.Action{Name: rondo.ActionSetMode, Mode: rondo.ModeClientDriven, Reason: "by hand"})
+	do(store.InstanceFilter{Mode: rondo.ModeClientDriven}, rondo.Action{Name: rondo.ActionSupersede, Mode: rondo.ModeActive, Reason: "anew"})
+	do(running, rondo.Action{
+		Name: rondo.ActionSkipStep, StepID: "ai_review", Outcome: "on_complete", Reason: "known",
+		Output: json.RawMessage(`{"confidence":0.9,"diagnoses":[],"raw_response_id":"r"}`),
+	})
+	if n := len(o.instances(store.InstanceFilter{Status: rondo.StatusCompleted, Mode: rondo.ModeActive})); n != total {
+		t.Fatalf("%d instances completed, want %d", n, total)
+	}
+}
+
+// The clock of the second engine is so far ahead that it takes every claim for
+// ended: both work on the job at the same time.
+func TestTwoEnginesThatWorkOnOneJobActOnEveryInstanceOnce(t *testing.T) {
+	const total = 300
+	jobStores(t, func(t *testing.T, s store.Store) {
+		first := openOffice(t, s, 0)
+		defer first.close()
+		first.publish(oneReview)
+		first.start(total)
+		second := openOffice(t, s, 31*time.Second)
+		defer second.close()
+		job, err := first.Bulk(t.Context(), user(), running, nil, haltAction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOnce(t, second, job.ID, total)
+	})
+}
