@@ -56,15 +56,11 @@ func sooner(a, b string) string {
 
 // ahead says how a step lies before the case: "" when it cannot be reached.
 func (m *move) ahead(stepID string) (verdict string) {
-	var shut map[string]bool
 	for _, from := range m.standsAt() {
 		if from != stepID && !m.snap.CanReach(from, stepID) {
 			continue
 		}
-		if shut == nil {
-			shut = map[string]bool{}
-		}
-		if m.openWay(from, stepID, shut) {
+		if (&walk{move: m}).open(from, stepID) {
 			return verdictEarly
 		}
 		verdict = verdictSkippedGate
@@ -95,50 +91,6 @@ func (m *move) standsAt() []string {
 		}
 	}
 	return from
-}
-
-// openWay reports whether some way leads from one step to another past no gate.
-// Steps in shut led nowhere before: ways that meet again are walked once, for
-// their number doubles with every branch.
-func (m *move) openWay(from, to string, shut map[string]bool) bool {
-	if from == to {
-		return true
-	}
-	step := m.snap.Steps[from]
-	if step == nil || shut[from] || isGate(step.Contract) {
-		return false
-	}
-	for _, target := range m.nextOf(step) {
-		if (target == to || m.snap.CanReach(target, to)) && m.openWay(target, to, shut) {
-			return true
-		}
-	}
-	shut[from] = true
-	return false
-}
-
-// nextOf lists where a token can go from a step. The end of a branch leads to
-// where its fork does: that other branches may have gates before the join is
-// their own matter.
-func (m *move) nextOf(step *definition.Step) []string {
-	next := make([]string, 0, len(step.Transitions)+len(step.Branches))
-	for _, branch := range step.Branches {
-		next = append(next, branch.Start)
-	}
-	for outcome, target := range step.Transitions {
-		if len(step.Branches) > 0 && outcome == definition.OnComplete {
-			continue // only through its branches
-		}
-		for fork := step.Fork; target == definition.Join; {
-			parallel := m.snap.Steps[fork]
-			if parallel == nil {
-				break
-			}
-			target, fork = parallel.Transitions[definition.OnComplete], parallel.Fork
-		}
-		next = append(next, target)
-	}
-	return next
 }
 
 // isGate reports whether a kind decides if the case may go on at all.

@@ -256,3 +256,33 @@ func TestAnInstanceKeepsItsParkedEvents(t *testing.T) {
 		t.Errorf("rejudged %+v", d.Rejudged)
 	}
 }
+
+// Forks in a row and in each other are walked once too.
+func TestWaysThroughForksAreWalkedOnce(t *testing.T) {
+	var source strings.Builder
+	source.WriteString("name: forks\ndefault_mode: client_driven\nstart_step: first\nsteps:\n  first: {kind: no_op, transitions: {on_complete: p0}}\n")
+	for i := range 30 {
+		next := fmt.Sprintf("p%d", i+1)
+		if i == 29 {
+			next = "gate"
+		}
+		fmt.Fprintf(&source, "  p%d: {kind: parallel, params: {branches: {a: a%d, b: b%d}}, transitions: {on_complete: %s}}\n", i, i, i, next)
+		fmt.Fprintf(&source, "  a%d: {kind: no_op, transitions: {on_complete: JOIN}}\n", i)
+		fmt.Fprintf(&source, "  b%d: {kind: parallel, params: {branches: {c: c%d, d: d%d}}, transitions: {on_complete: JOIN}}\n", i, i, i)
+		fmt.Fprintf(&source, "  c%d: {kind: no_op, transitions: {on_complete: JOIN}}\n  d%d: {kind: no_op, transitions: {on_complete: JOIN}}\n", i, i)
+	}
+	source.WriteString(`  gate: {kind: gate_on_consent, params: {types: [x]}, transitions: {on_pass: last, on_fail: stop}}
+  last: {kind: copy_case, transitions: {on_complete: done}}
+  done: {kind: emit_final, transitions: {on_complete: TERMINAL}}
+  stop: {kind: halt, params: {reason_code: consent_missing}}
+`)
+	w := newWorld(compiled(t, []byte(source.String())))
+	w.say(t, event.TypeCaseCreated, w.caseID, `{}`)
+	for range 3 { // also with forks open
+		d := w.say(t, "ext.copy.completed", "c-1", `{}`)
+		if d.Event.Outcome != rondo.OutcomeParked || d.Event.Verdict != verdictSkippedGate {
+			t.Errorf("the event is %s with verdict %q", d.Event.Outcome, d.Event.Verdict)
+		}
+		w.say(t, "ext.noop.completed", fmt.Sprintf("n-%d", w.sent), `{}`)
+	}
+}

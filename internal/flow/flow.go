@@ -80,9 +80,9 @@ type Event struct {
 	Replay   bool            // an admin judges an unmatched row again: launch time does not apply
 }
 
-// Timer asks the machine to do whatever is due at Env.Now: the deadline first,
-// then due retries, timeouts and re-sends. Nothing due is a Decision that only
-// re-arms WakeAt.
+// Timer asks the machine to do whatever is due at Env.Now: service levels are
+// announced, the deadline comes first, then, oldest first, retries, delays,
+// timeouts and re-sends. Nothing due is a Decision that only re-arms WakeAt.
 type Timer struct {
 	// Resend publishes the request of every open attempt again, due or not: the
 	// bus has lost what was on its way.

@@ -80,7 +80,9 @@ func (m *move) settle(plan MigrationPlan, target *Start) {
 		old, step := was.Steps[att.StepID], m.snap.Steps[goes[att.StepID]]
 		att.StepID, att.Kind, att.Fork, att.Branch = step.ID, step.Kind, step.Fork, step.Branch
 		m.retime(att, old, step)
+		att.SLA = reclock(att.SLA, old.SLA, step.SLA, latest(att.StartedAt, m.inst.StartedAt))
 	}
+	m.inst.Machine.SLA = reclock(m.inst.Machine.SLA, was.SLA, m.snap.SLA, m.inst.StartedAt)
 	for k := range m.inst.Machine.Forks {
 		place(&m.inst.Machine.Forks[k].Attempt)
 	}
@@ -89,6 +91,11 @@ func (m *move) settle(plan MigrationPlan, target *Start) {
 	}
 	if back := m.inst.HaltStepID; back != "" {
 		m.inst.HaltStepID = goes[back]
+		if life := m.inst.Machine.Steps[goes[back]]; life.SLA != nil {
+			left := reclock(*life.SLA, was.Steps[back].SLA, m.snap.Steps[goes[back]].SLA, m.now)
+			life.SLA = &left
+			m.setLife(goes[back], life)
+		}
 	}
 }
 

@@ -143,6 +143,12 @@ func works(step *definition.Step) bool {
 	return true
 }
 
+// behaves reports whether an attempt is at a step of a behaviour.
+func (m *move) behaves(att *rondo.Attempt, behaviour definition.Behaviour) bool {
+	step := m.snap.Steps[att.StepID]
+	return step != nil && step.Contract.Behaviour == behaviour
+}
+
 // mint makes the next attempt at a step.
 func (m *move) mint(step *definition.Step) rondo.Attempt {
 	m.own()

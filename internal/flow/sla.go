@@ -22,6 +22,24 @@ func startClock(sla definition.SLA, now time.Time) rondo.Clock {
 	return clock
 }
 
+// reclock is what is left of a clock when another definition sets other limits
+// for what began at since. What was said once is not said again.
+func reclock(clock rondo.Clock, was, is definition.SLA, since time.Time) rondo.Clock {
+	move := func(at time.Time, old, limit time.Duration) time.Time {
+		switch {
+		case limit == 0 || old > 0 && at.IsZero():
+			return time.Time{}
+		case old > 0:
+			return at.Add(limit - old)
+		}
+		return since.Add(limit)
+	}
+	return rondo.Clock{
+		WarnAt:   move(clock.WarnAt, was.WarnAfter, is.WarnAfter),
+		BreachAt: move(clock.BreachAt, was.BreachAfter, is.BreachAfter),
+	}
+}
+
 // leftOf is what an attempt that ends leaves to the next one at its step; nil
 // when the step has no service level.
 func (m *move) leftOf(att *rondo.Attempt) *rondo.Clock {
