@@ -134,3 +134,15 @@ type Component struct {
 	Err  error  // nil = usable; shown to operators by its kind only, never by its text
 	Lag  int64  // entries waiting, for components that queue; 0 otherwise
 }
+
+// Answer is what a caller was told under an idempotency key. Status is 0 while
+// the request is being worked on.
+type Answer struct {
+	OrgID     string
+	Key       string
+	Request   string          // digest of who asked for what: the same key for another request is refused
+	Status    int             // of the answer; 0 = none yet
+	Header    json.RawMessage // an object of the headers that belong to the answer
+	Body      []byte
+	CreatedAt time.Time
+}

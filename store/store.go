@@ -46,6 +46,7 @@ type Store interface {
 	Catalogue
 	Jobs
 	Retention
+	Answers
 	System
 }
 
@@ -449,6 +450,23 @@ type Retention interface {
 	// Each is removed whole or not at all. org "" purges every org but those in
 	// except.
 	Purge(ctx context.Context, org string, except []string, before time.Time, limit int) (int, error)
+}
+
+// Answers remembers what callers were told under an idempotency key, by org and
+// key.
+type Answers interface {
+	// ReserveAnswer stores a key as being worked on. When the key is there already
+	// it returns what is stored, fresh false, and changes nothing.
+	ReserveAnswer(ctx context.Context, reserved rondo.Answer) (stored rondo.Answer, fresh bool, err error)
+	// KeepAnswer stores status, header and body of a reserved key. A key that is
+	// not there stays away.
+	KeepAnswer(ctx context.Context, answer rondo.Answer) error
+	// DropAnswer forgets a key that is still being worked on: its request changed
+	// nothing and may be tried again.
+	DropAnswer(ctx context.Context, org, key string) error
+	// ForgetAnswers removes keys reserved before the time, at most limit, and
+	// returns how many.
+	ForgetAnswers(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
 // System is the life of the database itself.

@@ -49,6 +49,7 @@ type Store struct {
 	stepKinds   map[kindKey][]rondo.StepKind     // ascending by version
 	jobs        []*jobRow                        // ascending by id
 	retention   map[string]rondo.RetentionPolicy // by org
+	answers     map[answerKey]rondo.Answer
 	launched    time.Time
 }
 
@@ -65,6 +66,7 @@ func Open(opts Options) *Store {
 		reasonCodes: map[reasonKey]rondo.ReasonCode{},
 		stepKinds:   map[kindKey][]rondo.StepKind{},
 		retention:   map[string]rondo.RetentionPolicy{},
+		answers:     map[answerKey]rondo.Answer{},
 	}
 }
 

@@ -60,6 +60,7 @@ func Run(t *testing.T, h Harness) {
 		{"Kinds", kindTests},
 		{"DeadLetters", deadLetterTests},
 		{"Jobs", jobTests},
+		{"Answers", answerTests},
 		{"System", systemTests},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {
