@@ -52,8 +52,8 @@ func (w *world) open(t *testing.T, stepID string) *rondo.Attempt {
 
 func TestWhateverLosesItsWakeUpIsFoundAndHealed(t *testing.T) {
 	after := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
-	lose := func(stepID string, clear func(*rondo.Attempt)) func(*testing.T, *world) {
-		return func(t *testing.T, w *world) { clear(w.open(t, stepID)) }
+	lose := func(stepID string, forget func(*rondo.Attempt)) func(*testing.T, *world) {
+		return func(t *testing.T, w *world) { forget(w.open(t, stepID)) }
 	}
 	noTimeout := func(att *rondo.Attempt) { att.TimeoutAt = time.Time{} }
 	noDue := func(att *rondo.Attempt) { att.DueAt = time.Time{} }
