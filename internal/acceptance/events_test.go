@@ -215,7 +215,7 @@ func poison(n *tenant, good *event.Envelope) {
 
 func deadLetters(t *testing.T, s store.Store) []rondo.DeadLetter {
 	t.Helper()
-	letters, err := s.DeadLetters(t.Context(), "", store.Page{})
+	letters, err := s.DeadLetters(t.Context(), store.DeadLetterFilter{}, store.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

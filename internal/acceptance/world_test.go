@@ -12,16 +12,19 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/app"
 	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/internal/httpapi"
+	"github.com/rondo-engine/rondo/internal/metrics"
 	"github.com/rondo-engine/rondo/store"
 )
 
 const (
-	patience = 30 * time.Second       // how long something may take on a busy machine before it counts as never
-	glance   = 25 * time.Millisecond  // how often is looked when nothing rings
-	ackSoon  = 400 * time.Millisecond // how long what a dead replica held waits on Redis
-	outlast  = 31 * time.Second       // longer than any lease of an engine, shorter than any timeout of a template
+	patience  = 30 * time.Second       // how long something may take on a busy machine before it counts as never
+	glance    = 25 * time.Millisecond  // how often is looked when nothing rings
+	ackSoon   = 400 * time.Millisecond // how long what a dead replica held waits on Redis
+	sweepSoon = 200 * time.Millisecond // how often cases are looked for that nothing would wake
+	outlast   = 31 * time.Second       // longer than any lease of an engine, shorter than any timeout of a template
 )
 
 // world is one ground with its replicas, the desk that plays the modules, and
@@ -35,6 +38,7 @@ type world struct {
 	ids      *rondo.IDs
 	replicas []*replica
 	modules  bus.Bus // what the desk publishes on
+	metrics  *metrics.Metrics
 	detach   func()
 
 	mu    sync.Mutex
@@ -55,7 +59,7 @@ type replica struct {
 
 func newWorld(t *testing.T, p pair, replicas int) *world {
 	t.Helper()
-	w := &world{ground: newGround(t, p), clock: &clock{}, bell: newBell(), sent: map[string]map[string]int{}, seen: map[rondo.ID]bool{}}
+	w := &world{ground: newGround(t, p), clock: &clock{}, bell: newBell(), metrics: metrics.New(metrics.Options{}), sent: map[string]map[string]int{}, seen: map[rondo.ID]bool{}}
 	w.ids = rondo.NewIDs(w.clock.Now)
 	w.desk = newDesk(w.bell, w.clock)
 	w.store = w.ground.openStore(t)
@@ -81,6 +85,7 @@ func newWorld(t *testing.T, p pair, replicas int) *world {
 
 // Committed hears of every commit of every replica.
 func (w *world) Committed(c engine.Commit) {
+	app.Meter(w.metrics).Committed(c)
 	w.mu.Lock()
 	for _, out := range c.Sent {
 		if out.Relayed || w.seen[out.EventID] {
@@ -113,7 +118,7 @@ func (w *world) acking(d bus.Delivery) {
 func (w *world) startReplica(t *testing.T) *replica {
 	t.Helper()
 	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
-	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w}
+	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w, Liveness: sweepSoon}
 	if r.bus != nil {
 		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon, w.acking}
 	}

@@ -19,6 +19,9 @@ func (o observers) Committed(c engine.Commit) {
 	}
 }
 
+// Meter counts every commit of an engine.
+func Meter(m *metrics.Metrics) engine.Observer { return meter{m} }
+
 // meter turns commits into metrics.
 type meter struct{ metrics *metrics.Metrics }
 
