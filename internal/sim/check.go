@@ -65,8 +65,9 @@ func (w *world) checkInstance(ctx context.Context, i *rondo.Instance) {
 }
 
 // checkSends: everything committed was sent, and what a replica committed and
-// sent itself was first sent in that order (I12). What another replica sweeps up,
-// because the first one died or was long cut off, may come later.
+// sent itself was first sent in that order, per instance (I12). What another
+// replica sweeps up or asks again, because the first one died or was long cut
+// off, may come in another.
 func (w *world) checkSends() {
 	for id := range w.committedOutbox {
 		if w.net.sent[id] == 0 {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -35,6 +36,17 @@ func (l *library) Snapshot(_ context.Context, hash string) ([]byte, error) {
 		return document, nil
 	}
 	return nil, rondo.NotFound("snapshot")
+}
+
+// warm compiles everything beforehand: a schedule must not depend on what those
+// before it have left in the cache.
+func (l *library) warm(ctx context.Context, snapshots *caseloop.Snapshots) error {
+	for hash := range l.byHash {
+		if _, err := snapshots.Get(ctx, hash); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 var sharedLibrary = sync.OnceValues(newLibrary)

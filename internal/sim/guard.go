@@ -87,11 +87,14 @@ func (g *guardedStore) record(loaded *store.Loaded, write *store.Write) {
 	for _, out := range write.Outbox {
 		if w.committedOutbox[out.EventID] {
 			w.reached.Resent++
+			if w.committer[out.EventID] != g.replica.name {
+				w.handedOver[out.EventID] = true
+			}
 			continue
 		}
 		w.committedOutbox[out.EventID] = true
 		w.committer[out.EventID] = g.replica.name
-		key := g.replica.name + "/" + caseOf(out) + "/" + out.Stream
+		key := g.replica.name + "/" + caseOf(out) + "/" + out.InstanceID.String() + "/" + out.Stream
 		w.committedOrder[key] = append(w.committedOrder[key], out.EventID)
 	}
 	for _, iw := range write.Instances {

@@ -36,6 +36,9 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 	for range workers {
 		group.Go(func() {
 			snapshots := caseloop.NewSnapshots(lib)
+			if err := lib.warm(ctx, snapshots); err != nil {
+				return // only when ctx has ended
+			}
 			for ctx.Err() == nil {
 				n := next.Add(1) - 1
 				if n >= uint64(opts.Schedules) {

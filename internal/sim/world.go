@@ -44,9 +44,9 @@ type world struct {
 	sabotaged bool        // timers were taken away: the sweeper has something to find
 
 	committedOutbox map[rondo.ID]bool
-	committedOrder  map[string][]rondo.ID // case and stream → events, in commit order
+	committedOrder  map[string][]rondo.ID // replica, instance and stream → events, in commit order
 	committer       map[rondo.ID]string   // event → the replica that committed it
-	handedOver      map[rondo.ID]bool     // events that another replica has swept up
+	handedOver      map[rondo.ID]bool     // events that another replica has swept up or asked with again
 	lastReplica     map[string]int        // case → the replica that moved it last
 
 	reached    Coverage
