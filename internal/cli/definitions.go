@@ -153,7 +153,7 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 	if c.Format == "svg" {
 		draw = definition.SVG
 	}
-	drawing, err := draw(draft.Body)
+	drawing, err := draw(draft.Body, env.Kinds...)
 	if err != nil {
 		return err
 	}

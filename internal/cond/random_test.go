@@ -2,6 +2,7 @@ package cond
 
 import (
 	"encoding/json"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -153,7 +154,26 @@ func TestRandomExpressionsMeanWhatTheModelSays(t *testing.T) {
 		if ok && !cmp.Equal(got, want) {
 			t.Fatalf("%s = %v, the model says %v", m.source, got, want)
 		}
+		checkTrace(t, expr)
 	})
+}
+
+// checkTrace holds that a trace changes nothing and is bounded JSON.
+func checkTrace(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, expr *Expr,
+) {
+	t.Helper()
+	plain, plainErr := expr.True(env())
+	traced, trace, tracedErr := expr.Trace(env())
+	if plain != traced || fmt.Sprint(plainErr) != fmt.Sprint(tracedErr) || trace.Result != plain || (trace.Error != "") != (plainErr != nil) {
+		t.Fatalf("%s is %v, %v and traced %v, %v", expr.Source(), plain, plainErr, traced, tracedErr)
+	}
+	raw := trace.AppendJSON(nil)
+	if !json.Valid(raw) || len(trace.Steps) > MaxTraceSteps || len(raw) > 1000+len(trace.Steps)*(6*MaxLength+8*MaxTraceValue) {
+		t.Fatalf("the trace of %s is %d bytes: %.500s", expr.Source(), len(raw), raw)
+	}
 }
 
 func FuzzParseEval(f *testing.F) {
@@ -186,6 +206,7 @@ func FuzzParseEval(f *testing.F) {
 				t.Fatalf("%q fails with %T", src, oneErr)
 			}
 		}
+		checkTrace(t, first)
 	})
 }
 

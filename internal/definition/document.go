@@ -64,8 +64,8 @@ type writtenStep struct {
 	fork, branch string    // set by resolve: the innermost branch it is in
 }
 
-func (s *writtenStep) at(tokens ...string) string {
-	return pointer(append([]string{"steps", s.id}, tokens...)...)
+func (w *writtenStep) at(tokens ...string) string {
+	return pointer(append([]string{"steps", w.id}, tokens...)...)
 }
 
 // readDocument reads a definition body and reports what is not of its shape:

@@ -50,14 +50,14 @@ const (
 )
 
 // readDrawing reads a definition for drawing: it must be well-formed, not valid.
-func readDrawing(body json.RawMessage) (*drawing, error) {
+func readDrawing(body json.RawMessage, kinds []rondo.StepKind) (*drawing, error) {
 	var p problems
 	d := readDocument(body, &p)
 	if d == nil || len(p.errors) > 0 {
 		p.sort()
 		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: "draw definition", Message: "the definition is not well-formed", Fields: p.errors}
 	}
-	d.resolve(builtinContracts())
+	d.resolve(kindsOf(Environment{Kinds: kinds}))
 	return d.drawing(), nil
 }
 
@@ -156,7 +156,7 @@ func (d *document) leadsTo(target string) bool {
 	return false
 }
 
-// shape is how a step looks. A kind that is not built in is work, unless it is
+// shape is how a step looks. A kind that is not known is work, unless it is
 // written with branches.
 func (w *writtenStep) shape() shape {
 	if len(w.branches) > 0 {
@@ -207,7 +207,7 @@ func (w *writtenStep) subtitle() string {
 		case w.param("until", &text):
 			return "until " + text
 		case w.param("seconds", &length):
-			return "delay of " + duration(min(max(length, 0), maxWorkflowTimeout.Seconds())).String()
+			return "delay of " + span(length)
 		}
 	case shapeFork:
 		if len(w.branches) > 0 {
@@ -215,6 +215,18 @@ func (w *writtenStep) subtitle() string {
 		}
 	}
 	return w.kind
+}
+
+// span writes seconds as people do: 1m30s, 24h.
+func span(seconds float64) string {
+	text := duration(min(max(seconds, 0), maxWorkflowTimeout.Seconds())).String()
+	if short, ok := strings.CutSuffix(text, "m0s"); ok {
+		text = short + "m"
+	}
+	if short, ok := strings.CutSuffix(text, "h0m"); ok {
+		text = short + "h"
+	}
+	return text
 }
 
 // joinWords says what the join of a parallel step waits for.

@@ -146,14 +146,14 @@ func compileStep(w *writtenStep) (*Step, error) {
 
 // expression returns the source of a condition and where it is written: the
 // step's expr, or its alias among the params.
-func (s *writtenStep) expression() (src, at string) {
-	if s.expr != nil {
-		return *s.expr, s.at("expr")
+func (w *writtenStep) expression() (src, at string) {
+	if w.expr != nil {
+		return *w.expr, w.at("expr")
 	}
-	if raw, given := s.params["expr"]; given && json.Unmarshal(raw, &src) == nil {
-		return src, s.at("params", "expr")
+	if raw, given := w.params["expr"]; given && json.Unmarshal(raw, &src) == nil {
+		return src, w.at("params", "expr")
 	}
-	return "", s.at("expr")
+	return "", w.at("expr")
 }
 
 // index computes what the engine looks up: order, reachability, event types.

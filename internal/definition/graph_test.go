@@ -42,7 +42,7 @@ func TestSVGIsWellFormedAndShowsEveryStep(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", draft.Name, err)
 		}
-		d, err := readDrawing(draft.Body)
+		d, err := readDrawing(draft.Body, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func TestLayoutKeepsBoxesApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := readDrawing(draft.Body)
+		d, err := readDrawing(draft.Body, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,6 +48,15 @@ func (n *node) width() float64 {
 	return n.box.w
 }
 
+// weight is how much a node minds being moved: the way that goes on is straight
+// and the others give way.
+func (n *node) weight() float64 {
+	if n.box == nil || n.leansToSide {
+		return 1e-6
+	}
+	return 1
+}
+
 // newLayout places steps in layers by their longest way from the start, then
 // orders each layer so that lines cross little, then spreads the layers.
 func newLayout(d *drawing) *layout {
@@ -109,8 +118,8 @@ func newLayout(d *drawing) *layout {
 }
 
 // spread orders each layer by where its neighbours are and gives every node
-// room; a few sweeps settle it. Making room only ever moves things right, so
-// after each sweep everything that hangs together moves back.
+// room; a few sweeps settle it. What hangs together may drift as a whole, so it
+// moves back after each sweep.
 func spread(layers [][]*node) {
 	up := func(n *node) []*node { return n.up }
 	down := func(n *node) []*node { return n.down }
@@ -147,8 +156,8 @@ func connected(layers [][]*node) iter.Seq[*node] {
 	}
 }
 
-// arrange puts each node of a layer in line with its neighbours, then pushes
-// apart what would overlap. Halts stay right of the way that goes on.
+// arrange puts each node of a layer in line with its neighbours, then makes
+// room. Halts stay right of the way that goes on.
 func arrange(layer []*node, neighbours func(*node) []*node) {
 	for _, n := range layer {
 		near := mainWay(neighbours(n))
@@ -165,9 +174,36 @@ func arrange(layer []*node, neighbours func(*node) []*node) {
 		}
 	}
 	slices.SortStableFunc(layer, func(a, b *node) int { return cmp.Compare(a.x, b.x) })
-	for i := 1; i < len(layer); i++ {
-		room := (layer[i-1].width()+layer[i].width())/2 + gapX
-		layer[i].x = max(layer[i].x, layer[i-1].x+room)
+	makeRoom(layer)
+}
+
+// makeRoom pushes apart what would overlap, each node as little as its weight
+// allows, so that branches spread evenly below the step they part from. The
+// order stays. It is least squares under order: neighbours that are too near
+// merge into a run that moves as one.
+func makeRoom(layer []*node) {
+	type run struct {
+		first, last int
+		sum, weight float64
+	}
+	offsets := make([]float64, len(layer)) // where a node would be if all stood side by side
+	var runs []run
+	for i, n := range layer {
+		if i > 0 {
+			offsets[i] = offsets[i-1] + (layer[i-1].width()+n.width())/2 + gapX
+		}
+		next := run{i, i, (n.x - offsets[i]) * n.weight(), n.weight()}
+		for len(runs) > 0 && runs[len(runs)-1].sum/runs[len(runs)-1].weight >= next.sum/next.weight {
+			before := runs[len(runs)-1]
+			runs = runs[:len(runs)-1]
+			next = run{before.first, next.last, before.sum + next.sum, before.weight + next.weight}
+		}
+		runs = append(runs, next)
+	}
+	for _, r := range runs {
+		for i := r.first; i <= r.last; i++ {
+			layer[i].x = r.sum/r.weight + offsets[i]
+		}
 	}
 }
 

@@ -4,11 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/rondo-engine/rondo"
 )
 
-// Mermaid draws a definition, finished or not, as a Mermaid flowchart.
-func Mermaid(body json.RawMessage) (string, error) {
-	d, err := readDrawing(body)
+// Mermaid draws a definition, finished or not, as a Mermaid flowchart. Steps of
+// the given kinds, an organisation's own, look like what they do; those of kinds
+// that are not known look like work.
+func Mermaid(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
+	d, err := readDrawing(body, kinds)
 	if err != nil {
 		return "", err
 	}

@@ -10,8 +10,8 @@
 //
 // It is pure: no I/O, clock or randomness. What it needs from outside (the
 // reason codes and step kinds an organisation can use) comes in as arguments.
-// It imports the root package, internal/cond, internal/canon, and libraries for
-// JSON Schema, YAML and strict JSON.
+// It imports the root package, event, internal/cond, internal/canon, and
+// libraries for JSON Schema, YAML and strict JSON.
 package definition
 
 import (
@@ -117,8 +117,8 @@ type Snapshot struct {
 }
 
 // InboundTypes lists, sorted, every event type that a step of this snapshot
-// listens to: completed, failed, and what wait_for_event steps wait for. The completed type of an emit
-// kind is among them; such an event is only noted.
+// listens to: completed, failed, and what wait_for_event steps wait for. The
+// completed type of an emit kind is among them; such an event is only noted.
 func (s *Snapshot) InboundTypes() []string { return slices.Clone(s.inbound) }
 
 // StepsFor returns, in topological order, the steps whose contract names the
@@ -133,7 +133,9 @@ func (s *Snapshot) StepsFor(eventType string) []*Step { return s.byEvent[eventTy
 func (s *Snapshot) Waiting(eventType string) []*Step { return s.waiting[eventType] }
 
 // Reachable returns the ids of the steps that can still run after the given
-// one; the step itself is not among them. Reserved targets are left out. The
+// one; the step itself is not among them. After a step in a branch come those
+// that follow the join; what a timeout of the parallel step leads to comes after
+// that step, not after those of its branches. Reserved targets are left out. The
 // caller owns the map.
 func (s *Snapshot) Reachable(from string) map[string]bool { return maps.Clone(s.reachable[from]) }
 

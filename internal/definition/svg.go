@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rondo-engine/rondo"
 )
 
 // Measures of the drawing, in pixels.
@@ -21,9 +23,9 @@ const (
 
 // SVG draws a definition, finished or not: top-down in layers, the good way on
 // the left, colours that follow the viewer's light or dark preference. The
-// result holds no script and nothing from elsewhere.
-func SVG(body json.RawMessage) (string, error) {
-	d, err := readDrawing(body)
+// result holds no script and nothing from elsewhere. The kinds are as for Mermaid.
+func SVG(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
+	d, err := readDrawing(body, kinds)
 	if err != nil {
 		return "", err
 	}
@@ -83,11 +85,15 @@ func drawBox(n *box) string {
 		fmt.Fprintf(&b, `<rect class="box %s" x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f"/>`, shapeClass(n.shape), x, y, w, h, radius)
 		b.WriteString(drawMark(n))
 	}
+	middle, letters := n.x, 31
+	if n.shape == shapePerson || n.shape == shapeWait { // beside the mark
+		middle, letters = n.x+10, 28
+	}
 	if n.sub == "" {
-		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2+4.5, escape(fit(n.name, 26)))
+		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, middle, y+h/2+4.5, escape(fit(n.name, 26)))
 	} else {
-		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2-3, escape(fit(n.name, 26)))
-		fmt.Fprintf(&b, `<text class="sub" x="%.1f" y="%.1f">%s</text>`, n.x, y+h/2+14, escape(fit(n.sub, 31)))
+		fmt.Fprintf(&b, `<text class="name" x="%.1f" y="%.1f">%s</text>`, middle, y+h/2-3, escape(fit(n.name, letters-5)))
+		fmt.Fprintf(&b, `<text class="sub" x="%.1f" y="%.1f">%s</text>`, middle, y+h/2+14, escape(fit(n.sub, letters)))
 	}
 	b.WriteString("</g>\n")
 	return b.String()
