@@ -2,7 +2,6 @@ package cond
 
 import (
 	"encoding/json"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
