@@ -11,19 +11,20 @@ type Code string
 
 // The codes of the core. Edges translate each to a status of their protocol.
 const (
-	CodeInvalid              Code = "invalid"               // the input does not decode or match
-	CodeInvalidDef           Code = "invalid_definition"    // a definition breaks publish rules; Fields lists all of them
-	CodeUnauthorized         Code = "unauthorized"          // who is asking is not known
-	CodeForbidden            Code = "forbidden"             // known, but not allowed
-	CodeNotFound             Code = "not_found"             // unknown, or another tenant's: the two look alike
-	CodeWrongState           Code = "wrong_state"           // the thing exists, but its state does not allow this
-	CodeConflict             Code = "conflict"              // it changed meanwhile, or clashes with another
-	CodePrecondition         Code = "precondition_failed"   // If-Match names an old version
-	CodePreconditionRequired Code = "precondition_required" // If-Match is missing
-	CodeTooLarge             Code = "too_large"             // over a documented limit
-	CodeOverloaded           Code = "overloaded"            // try again later
-	CodeUnavailable          Code = "unavailable"           // store or bus cannot be reached
-	CodeInternal             Code = "internal"              // a defect in Rondo
+	CodeInvalid              Code = "invalid"                // the input does not decode or match
+	CodeInvalidDef           Code = "invalid_definition"     // a definition breaks publish rules; Fields lists all of them
+	CodeUnauthorized         Code = "unauthorized"           // who is asking is not known
+	CodeForbidden            Code = "forbidden"              // known, but not allowed
+	CodeNotFound             Code = "not_found"              // unknown, or another tenant's: the two look alike
+	CodeWrongState           Code = "wrong_state"            // the thing exists, but its state does not allow this
+	CodeConflict             Code = "conflict"               // it changed meanwhile, or clashes with another
+	CodePrecondition         Code = "precondition_failed"    // If-Match names an old version
+	CodePreconditionRequired Code = "precondition_required"  // If-Match is missing
+	CodeKeyReused            Code = "idempotency_key_reused" // the idempotency key belongs to another request
+	CodeTooLarge             Code = "too_large"              // over a documented limit
+	CodeOverloaded           Code = "overloaded"             // try again later
+	CodeUnavailable          Code = "unavailable"            // store or bus cannot be reached
+	CodeInternal             Code = "internal"               // a defect in Rondo
 )
 
 // FieldError is one thing wrong with one place of an input.

@@ -17,6 +17,9 @@ const (
 	trimEvery    = 10 * time.Minute
 	relayBackoff = 200 * time.Millisecond
 	lostPause    = time.Second
+
+	answersKept   = 24 * time.Hour // how long an idempotency key is remembered
+	answersAtOnce = 500
 )
 
 // runTimers wakes due instances: at once when this process knows of one, and
@@ -115,6 +118,20 @@ func (e *Engine) runUpkeep(ctx context.Context) {
 					e.log.Warn("trimming the bus", "error", err)
 				}
 			}
+			e.forgetAnswers(ctx, now.Add(-answersKept))
+		}
+	}
+}
+
+// forgetAnswers removes idempotency keys that nobody repeats any more.
+func (e *Engine) forgetAnswers(ctx context.Context, before time.Time) {
+	for ctx.Err() == nil {
+		n, err := e.store.ForgetAnswers(ctx, before, answersAtOnce)
+		if err != nil && ctx.Err() == nil {
+			e.log.Warn("forgetting old idempotency keys", "error", err)
+		}
+		if err != nil || n < answersAtOnce {
+			return
 		}
 	}
 }

@@ -132,6 +132,10 @@ type Config struct {
 	// organisations, so by default it needs the admin scope.
 	PublicMetrics bool
 
+	// Answers makes POSTs repeatable by an Idempotency-Key. Default: the header is
+	// not looked at.
+	Answers Answers
+
 	// Log takes one line per request. Default: nothing is logged.
 	Log *slog.Logger
 	// Now is the clock. Default time.Now.

@@ -23,6 +23,7 @@ type exchange struct {
 	row         *Route // nil until routed
 	call        call
 	failure     error // what a 5xx was caused by, for the log
+	keyFailure  error // why an answer could not be kept under its idempotency key
 }
 
 type exchangeKey struct{}
@@ -122,6 +123,10 @@ func (a *API) account(r *http.Request, rec *recorder, x *exchange, took time.Dur
 		if x.failure != nil {
 			attrs = append(attrs, slog.String("error", x.failure.Error()))
 		}
+	}
+	if x.keyFailure != nil {
+		level = max(level, slog.LevelWarn)
+		attrs = append(attrs, slog.String("idempotency_error", x.keyFailure.Error()))
 	}
 	a.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }

@@ -30,7 +30,12 @@ func (a *API) guard(row Route, next http.HandlerFunc) http.HandlerFunc {
 			a.refuse(w, x, err)
 			return
 		}
-		next(w, r.WithContext(auth.WithPrincipal(r.Context(), x.call.principal)))
+		r = r.WithContext(auth.WithPrincipal(r.Context(), x.call.principal))
+		if a.cfg.Answers != nil && row.keyed() && r.Header.Get(keyHeader) != "" {
+			a.once(w, r, x, next)
+			return
+		}
+		next(w, r)
 	}
 }
 

@@ -47,6 +47,8 @@ func statusOf(code rondo.Code) (status int, title string) {
 		return http.StatusBadRequest, "The request is not valid"
 	case rondo.CodeInvalidDef:
 		return http.StatusUnprocessableEntity, "The definition breaks publish rules"
+	case rondo.CodeKeyReused:
+		return http.StatusUnprocessableEntity, "The idempotency key belongs to another request"
 	case rondo.CodeUnauthorized, auth.CodeTokenMissing, auth.CodeTokenInvalid, auth.CodeTokenExpired, auth.CodeAudienceMismatch, auth.CodeIssuerMismatch:
 		return http.StatusUnauthorized, "The caller is not known"
 	case rondo.CodeForbidden, auth.CodeTenantNotAllowed:

@@ -159,6 +159,13 @@ func (r *registrar) operation(row Route) huma.Operation {
 	for _, p := range row.Query {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.Name, In: "query", Description: p.Doc, Schema: p.schema()})
 	}
+	if row.keyed() {
+		most := maxKey
+		op.Parameters = append(op.Parameters, &huma.Param{
+			Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
+			Description: "Repeating the request with the same key gives the same answer and does nothing more; kept for 24 hours",
+		})
+	}
 	problems := r.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")
 	for _, status := range row.statuses() {
 		op.Responses[strconv.Itoa(status)] = &huma.Response{
@@ -180,6 +187,9 @@ func (r Route) statuses() []int {
 	}
 	if r.Body != BodyNone {
 		out = append(out, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+	if r.keyed() {
+		out = append(out, http.StatusConflict, http.StatusUnprocessableEntity)
 	}
 	return out
 }

@@ -57,6 +57,9 @@ func (r Route) Pattern() string { return r.Method + " " + r.Path }
 // Public reports whether no token is needed.
 func (r Route) Public() bool { return len(r.Scopes) == 0 }
 
+// keyed reports whether the route minds an idempotency key.
+func (r Route) keyed() bool { return r.Method == http.MethodPost && !r.Public() }
+
 func (r Route) takes(param string) bool {
 	for _, p := range r.Query {
 		if p.Name == param {

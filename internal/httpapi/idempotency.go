@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Answers remembers what callers were told under an idempotency key.
+type Answers interface {
+	ReserveAnswer(ctx context.Context, reserved rondo.Answer) (stored rondo.Answer, fresh bool, err error)
+	KeepAnswer(ctx context.Context, answer rondo.Answer) error
+	DropAnswer(ctx context.Context, org, key string) error
+}
+
+const (
+	keyHeader      = "Idempotency-Key"
+	replayedHeader = "Idempotency-Replayed"
+	maxKey         = 255
+	maxKept        = 4 << 20 // bytes of an answer that is kept
+	keepWithin     = 5 * time.Second
+)
+
+// keptHeaders belong to an answer and are kept with it.
+var keptHeaders = []string{"Content-Type", "ETag", "Location"}
+
+// once answers a POST that carries an idempotency key: the first time by the
+// handler, every later time with the same answer, without doing anything. A key
+// is reserved before the handler runs, so of two requests at once one is told to
+// wait, and after a crash in between nobody does the work a second time: the
+// caller is told to look.
+func (a *API) once(w http.ResponseWriter, r *http.Request, x *exchange, next http.HandlerFunc) {
+	key := r.Header.Get(keyHeader)
+	if len(key) > maxKey || strings.Trim(key, printable) != "" {
+		a.refuse(w, x, &rondo.Error{Code: rondo.CodeInvalid, Message: keyHeader + " must be 1 to 255 printable ASCII characters", Hint: "use a UUID"})
+		return
+	}
+	mine := rondo.Answer{OrgID: x.call.principal.Tenant, Key: key, Request: requestDigest(r, x), CreatedAt: a.cfg.Now().UTC().Truncate(time.Microsecond)}
+	stored, fresh, err := a.cfg.Answers.ReserveAnswer(r.Context(), mine)
+	switch {
+	case err != nil:
+		a.refuse(w, x, err)
+	case fresh:
+		kept := &keeper{ResponseWriter: w}
+		next(kept, r)
+		x.keyFailure = a.settle(r, x, mine, kept)
+	case stored.Request != mine.Request:
+		a.refuse(w, x, &rondo.Error{Code: rondo.CodeKeyReused, Message: "this " + keyHeader + " was used for another request", Hint: "use a new key for every request; repeat a request with exactly the same body"})
+	case stored.Status == 0:
+		a.refuse(w, x, &rondo.Error{Code: rondo.CodeConflict, Message: "the request with this " + keyHeader + " is being answered, or was cut off before it was", Hint: "wait and repeat it; if that does not end, read the resource to see what was done and use a new key"})
+	default:
+		replay(w, stored)
+	}
+}
+
+// printable is what a key may be made of.
+const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
+
+// requestDigest names who asked for what.
+func requestDigest(r *http.Request, x *exchange) string {
+	h := sha256.New()
+	for _, part := range []string{x.call.principal.User, r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("If-Match"), string(x.call.body)} {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// settle keeps the answer, or gives the key back when nothing was done. An answer
+// that leaves open whether something was done keeps the key reserved.
+func (a *API) settle(r *http.Request, x *exchange, mine rondo.Answer, kept *keeper) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keepWithin)
+	defer cancel()
+	switch {
+	case kept.status == http.StatusTooManyRequests, kept.status == http.StatusServiceUnavailable && !doubtful(x.failure):
+		return a.cfg.Answers.DropAnswer(ctx, mine.OrgID, mine.Key)
+	case kept.status >= http.StatusInternalServerError || kept.overflow:
+		return nil
+	}
+	header := map[string]string{}
+	for _, name := range keptHeaders {
+		if value := kept.Header().Get(name); value != "" {
+			header[name] = value
+		}
+	}
+	raw, err := json.Marshal(header)
+	if err != nil {
+		return err
+	}
+	mine.Status, mine.Header, mine.Body = kept.status, raw, kept.body.Bytes()
+	return a.cfg.Answers.KeepAnswer(ctx, mine)
+}
+
+// doubtful reports whether the work may have been done in spite of the error.
+func doubtful(err error) bool {
+	return errors.Is(err, store.ErrAmbiguous) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+func replay(w http.ResponseWriter, stored rondo.Answer) {
+	var header map[string]string
+	if json.Unmarshal(stored.Header, &header) == nil {
+		for name, value := range header {
+			w.Header().Set(name, value)
+		}
+	}
+	w.Header().Set(replayedHeader, "true")
+	w.WriteHeader(stored.Status)
+	_, _ = w.Write(stored.Body) // a client that is gone asks again
+}
+
+// keeper writes an answer through and keeps a copy of it.
+type keeper struct {
+	http.ResponseWriter
+	status   int
+	body     bytes.Buffer
+	overflow bool
+}
+
+func (k *keeper) WriteHeader(status int) {
+	if k.status == 0 {
+		k.status = status
+	}
+	k.ResponseWriter.WriteHeader(status)
+}
+
+func (k *keeper) Write(b []byte) (int, error) {
+	if k.status == 0 {
+		k.status = http.StatusOK
+	}
+	if k.body.Len()+len(b) > maxKept {
+		k.overflow = true
+	} else {
+		k.body.Write(b)
+	}
+	return k.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (k *keeper) Unwrap() http.ResponseWriter { return k.ResponseWriter }
