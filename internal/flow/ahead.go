@@ -22,13 +22,13 @@ func (m *move) requestAhead(eventType string) (verdict string) {
 }
 
 // waitAhead looks for a step that is still to wait for the event type, likewise.
-// One that has its next attempt to come counts too.
+// One that has run counts when the case has gone back to before it.
 func (m *move) waitAhead(eventType string) (verdict string) {
 	for _, step := range m.snap.Waiting(eventType) {
 		switch {
 		case m.comesAgain(step.ID):
 			return verdictEarly
-		case m.inst.Machine.Steps[step.ID].Attempts == 0:
+		case m.liveAt(step.ID) < 0:
 			verdict = sooner(verdict, m.ahead(step.ID))
 		}
 	}

@@ -168,7 +168,8 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 		seen(row.ID, w.nameNow(row), row.Attempt, row.CorrelationID, row.StartedAt)
 	}
 	for _, att := range openAttempts(inst) {
-		if correlations[att.CorrelationID] && inst.Mode == rondo.ModeActive && inst.Status == rondo.StatusRunning {
+		asked := w.stepOf(att.StepID).Contract.Behaviour == definition.BehaviourRequest && inst.Mode == rondo.ModeActive && inst.Status == rondo.StatusRunning
+		if asked && correlations[att.CorrelationID] {
 			t.Fatalf("correlation %s of the open attempt at %s answered another", att.CorrelationID, att.StepID)
 		}
 		seen(att.RowID, att.StepID, att.Number, att.CorrelationID, att.StartedAt)

@@ -63,9 +63,8 @@ func (m *move) finish() Decision {
 }
 
 // token is where a live path through the definition comes from: what a halt
-// needs to know to name the step it goes back to.
-// Within a branch only the branch counts: a halt there never goes back to before
-// the fork.
+// needs to know to name the step it goes back to. Within a branch only the branch
+// counts: a halt there never goes back to before the fork.
 type token struct {
 	work string // the last step that did work, "" = none
 	last string // the last step of any kind, "" = none
