@@ -18,8 +18,9 @@ import (
 
 type applyCommand struct {
 	remote
-	Dir       string `arg:"" name:"folder" help:"Folder of definitions, kinds and reason codes."`
+	Path      string `arg:"" help:"Folder of definitions, kinds and reason codes, or one case definition."`
 	Product   string `help:"Product of the case definitions at the top of the folder. Default: every product." placeholder:"ID"`
+	Kinds     string `help:"Folder of step kinds. Default: kinds/ beside the definitions, if there is one." placeholder:"DIR"`
 	DryRun    bool   `help:"Say what would be done and do nothing."`
 	NoPublish bool   `help:"Leave changed definitions as drafts."`
 	Reason    string `help:"Why; kept with what changes." default:"rondo definitions apply" placeholder:"TEXT"`
@@ -60,7 +61,7 @@ type applying struct {
 // Run brings the server in line with the folder. Everything is judged before
 // anything is changed.
 func (c applyCommand) Run(ctx context.Context, s streams) error {
-	want, err := readWanted(c.Dir, c.Product)
+	want, err := readWanted(c.Path, c.Product, c.Kinds)
 	if err != nil {
 		return err
 	}
@@ -124,9 +125,17 @@ func (a *applying) judge() int {
 	return len(a.report)
 }
 
+// kindsDir is about where a kind was read.
+func (a *applying) kindsDir(name string) string {
+	if a.Kinds != "" {
+		return filepath.Join(a.Kinds, name)
+	}
+	return filepath.Join(a.Path, "kinds", name)
+}
+
 func (a *applying) applyKinds(ctx context.Context) error {
 	for _, want := range a.want.kinds {
-		done := applied{File: filepath.Join(a.Dir, "kinds", want.Name), What: "step kind", Name: want.Name, State: stateAdded}
+		done := applied{File: a.kindsDir(want.Name), What: "step kind", Name: want.Name, State: stateAdded}
 		at := slices.IndexFunc(a.kinds, func(k client.StepKind) bool { return k.Name == want.Name && k.OrgID != nil })
 		if at >= 0 {
 			done.State, done.Version = stateChanged, fmt.Sprint(a.kinds[at].Version)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -50,13 +51,12 @@ func (w wantedDefinition) line() string {
 	}
 }
 
-// readWanted reads a folder. product is that of the case definitions at its top.
-func readWanted(dir, product string) (wanted, error) {
+// readWanted reads a folder, or one case definition and the kinds that it uses.
+// product is that of the case definitions at the top; kindsDir is where the kinds
+// are, "" = kinds/ beside the definitions.
+func readWanted(path, product, kindsDir string) (wanted, error) {
 	var w wanted
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return w, errors.Join(err, fmt.Errorf("%s is not a folder", dir))
-	}
-	top, err := readFolder(dir, "")
+	top, err := readFolder(path, kindsDir)
 	if err != nil {
 		return w, err
 	}
@@ -64,28 +64,37 @@ func readWanted(dir, product string) (wanted, error) {
 	if err := w.take(top, rondo.KindCase, product); err != nil {
 		return w, err
 	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		w.kinds = slices.DeleteFunc(w.kinds, func(k rondo.StepKind) bool { return !uses(w.definitions[0].draft.Body, k.Name) })
+		return w, err
+	}
+	return w, w.readParts(path)
+}
+
+// readParts reads what else a folder holds.
+func (w *wanted) readParts(dir string) error {
 	products, err := os.ReadDir(filepath.Join(dir, "products"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return w, err
+		return err
 	}
 	for _, entry := range products {
 		id, err := url.PathUnescape(entry.Name())
 		if err != nil || !entry.IsDir() {
-			return w, fmt.Errorf("%s is not a folder named after a product", filepath.Join(dir, "products", entry.Name()))
+			return fmt.Errorf("%s is not a folder named after a product", filepath.Join(dir, "products", entry.Name()))
 		}
 		if err := w.takeFolder(filepath.Join(dir, "products", entry.Name()), rondo.KindCase, id); err != nil {
-			return w, err
+			return err
 		}
 	}
 	for folder, kind := range map[string]rondo.DefinitionKind{"conversations": rondo.KindConversation, "runs": rondo.KindRun} {
 		if err := w.takeFolder(filepath.Join(dir, folder), kind, ""); err != nil {
-			return w, err
+			return err
 		}
 	}
 	if err := w.readCodes(dir); err != nil {
-		return w, err
+		return err
 	}
-	return w, w.distinct()
+	return w.distinct()
 }
 
 // takeFolder reads the definitions of a folder that need not be there.
