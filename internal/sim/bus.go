@@ -20,6 +20,7 @@ var errBus = errors.New("simulated bus failure")
 type entry struct {
 	delivery  bus.Delivery
 	eventID   rondo.ID
+	request   *event.Envelope // for the modules, read once
 	visible   time.Time // not delivered before
 	delivered time.Time // zero = not yet, or its consumer crashed
 	acked     bool
@@ -68,7 +69,11 @@ func (n *network) take(m bus.Message) {
 		n.w.broken("I12", "%s was sent before its commit", m.Stream)
 	}
 	if isRequest(m.Stream) {
+		before := len(n.requests)
 		n.requests = n.add(n.requests, m)
+		for _, added := range n.requests[before:] {
+			added.request = envelope
+		}
 	}
 }
 

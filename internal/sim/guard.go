@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/store"
 	"github.com/rondo-engine/rondo/store/memory"
 )
@@ -94,7 +93,7 @@ func (g *guardedStore) record(loaded *store.Loaded, write *store.Write) {
 		}
 		w.committedOutbox[out.EventID] = true
 		w.committer[out.EventID] = g.replica.name
-		key := g.replica.name + "/" + caseOf(out) + "/" + out.InstanceID.String() + "/" + out.Stream
+		key := g.replica.name + "/" + out.InstanceID.String() + "/" + out.Stream
 		w.committedOrder[key] = append(w.committedOrder[key], out.EventID)
 	}
 	for _, iw := range write.Instances {
@@ -146,14 +145,6 @@ func (g *guardedStore) hurried(write *store.Write, before, after *rondo.Instance
 	return before.Mode != after.Mode || slices.ContainsFunc(write.Interventions, func(i rondo.Intervention) bool {
 		return i.InstanceID == after.ID && i.Action != string(rondo.ActionHalt)
 	})
-}
-
-func caseOf(out rondo.Outgoing) string {
-	e, err := event.Parse(out.Envelope)
-	if err != nil {
-		return "?"
-	}
-	return e.OrgID + "/" + e.CaseID
 }
 
 // moved checks one instance before and after.

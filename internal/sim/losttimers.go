@@ -50,11 +50,13 @@ func (w *world) sweepTimers(r *replica) {
 	if err != nil {
 		return
 	}
+	w.sabotaged = false
 	for _, instance := range found {
 		snapshot, err := w.snapshots.Get(ctx, instance.SnapshotHash)
 		if err != nil || len(caseloop.Flaws(instance, snapshot, w.now)) == 0 {
 			continue
 		}
+		w.sabotaged = true // until a look finds nothing
 		r.queue = append(r.queue, &caseloop.Input{Key: instance.Key(), Timer: true, Heal: true})
 	}
 }

@@ -22,11 +22,7 @@ type module struct {
 // handle answers one request, or does not.
 func (m *module) handle(e *entry) {
 	e.acked = true
-	request, err := event.Parse(e.delivery.Envelope)
-	if err != nil {
-		m.w.broken("I12", "a module got something that is not an envelope: %v", err)
-		return
-	}
+	request := e.request
 	if m.silent[request.CorrelationID] {
 		return
 	}
