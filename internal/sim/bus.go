@@ -21,8 +21,8 @@ type entry struct {
 	delivery  bus.Delivery
 	eventID   rondo.ID
 	request   *event.Envelope // for the modules, read once
-	visible   time.Time // not delivered before
-	delivered time.Time // zero = not yet, or its consumer crashed
+	visible   time.Time       // not delivered before
+	delivered time.Time       // zero = not yet, or its consumer crashed
 	acked     bool
 }
 
