@@ -73,7 +73,7 @@ type Instance struct {
 	// the earliest due time in Machine or the deadline, possibly earlier. It is
 	// a hint, not a decision: whoever wakes asks the machine what is due. Zero
 	// when nothing can become due (the instance is terminal, or halted past its
-	// deadline).
+	// deadline with no service level left to announce).
 	WakeAt time.Time
 }
 
@@ -154,7 +154,7 @@ type Attempt struct {
 	Manual        bool            `json:"manual,omitempty"` // started by an intervention: not counted as an automatic retry
 
 	StartedAt time.Time     `json:"started_at,omitzero"` // when it went in_progress
-	DueAt     time.Time     `json:"due_at,omitzero"`     // pending: when it starts
+	DueAt     time.Time     `json:"due_at,omitzero"`     // pending: when it starts; a delay: when it is over
 	TimeoutAt time.Time     `json:"timeout_at,omitzero"` // in_progress: when it times out; cleared while halted
 	Remaining time.Duration `json:"remaining,omitempty"` // while halted: what was left of DueAt or TimeoutAt
 

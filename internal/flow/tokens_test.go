@@ -9,25 +9,22 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// twoTokens is a running case with two live attempts, left and right, as a
-// parallel step would leave it.
+// twoTokens is a running case with two live attempts, left and right.
 func twoTokens(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(compiled(t, []byte(`
 name: two
-start_step: left
+start_step: both
 steps:
-  left: {kind: no_op, timeout_seconds: 100, transitions: {on_complete: after, on_failure: stop}}
-  right: {kind: credit_check, timeout_seconds: 200, transitions: {on_good: done, on_bad: stop}}
-  after: {kind: gate_on_consent, params: {types: [x]}, transitions: {on_pass: done, on_fail: right}}
+  both: {kind: parallel, params: {branches: {a: left, b: right}}, transitions: {on_complete: done}}
+  left: {kind: no_op, timeout_seconds: 100, transitions: {on_complete: after, on_failure: stop_left}}
+  after: {kind: gate_on_consent, params: {types: [x]}, transitions: {on_pass: JOIN, on_fail: JOIN}}
+  stop_left: {kind: halt, params: {reason_code: step_failed}}
+  right: {kind: credit_check, timeout_seconds: 200, transitions: {on_good: JOIN, on_bad: stop_right}}
+  stop_right: {kind: halt, params: {reason_code: step_failed}}
   done: {kind: emit_final, transitions: {on_complete: TERMINAL}}
-  stop: {kind: halt, params: {reason_code: step_failed}}
 `)))
 	w.say(t, "case.created", w.caseID, `{"patient_id":"p-1"}`)
-	m := newMove(w.state, w.env())
-	m.follow(token{}, "right")
-	w.commit(t, m.finish())
-	w.checkAlways(t)
 	return w
 }
 

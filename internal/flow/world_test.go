@@ -317,7 +317,6 @@ func testKinds() []rondo.StepKind {
 			"failure_halt_code": "step_failed",
 			"client": {"module": "copy", "endpoint": "POST /copy"}
 		}`),
-		kind("long_halt", `{"behaviour": "halt", "params_schema": {"type": "object"}}`),
 		kind("no_op", `{
 			"behaviour": "request",
 			"events": {"requested": "ext.noop.requested", "completed": "ext.noop.completed", "failed": "ext.noop.failed"},
