@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/store"
@@ -64,6 +66,15 @@ func (c *Cold) instances(ctx context.Context, filter store.InstanceFilter, tests
 	}
 }
 
+// unplanned adds conditions that no planner takes for a way to find rows: one that
+// knows nothing of the data would rather go through all rows of an org than look
+// up a few hundred ids.
+func (c *conditions) unplanned(match *conditions) {
+	if len(match.parts) > 0 {
+		c.add("CASE WHEN "+strings.Join(match.parts, " AND ")+" THEN 1 ELSE 0 END = 1", match.args...)
+	}
+}
+
 // rowsOf loads instances that still match, newest first.
 func (c *Cold) rowsOf(ctx context.Context, ids []rondo.ID, filter store.InstanceFilter, limit int) ([]*rondo.Instance, error) {
 	if len(ids) == 0 {
@@ -72,7 +83,9 @@ func (c *Cold) rowsOf(ctx context.Context, ids []rondo.ID, filter store.Instance
 	where := &conditions{}
 	marks := padded(ids)
 	where.add("id IN ("+Marks(len(marks))+")", marks...)
-	c.narrow(where, filter)
+	match := &conditions{}
+	c.narrow(match, filter)
+	where.unplanned(match)
 	tail := where.newest(store.Page{Limit: limit})
 	return list(ctx, c.reader(), ReadInstance, "SELECT "+c.tables.Instances.Names("")+" FROM instances"+tail, where.args...)
 }
@@ -85,7 +98,9 @@ func (c *Cold) passing(ctx context.Context, ids []rondo.ID, test store.Attribute
 	where := &conditions{}
 	marks := padded(ids)
 	where.add("instance_id IN ("+Marks(len(marks))+")", marks...)
-	where.test(test)
+	match := &conditions{}
+	match.test(test)
+	where.unplanned(match)
 	passed, err := list(ctx, c.reader(), readID, "SELECT instance_id FROM attributes"+where.where(), where.args...)
 	if err != nil {
 		return nil, err
@@ -148,57 +163,40 @@ func eachChunk(ids []rondo.ID, work func([]any) error) error {
 const few = 2000
 
 // source chooses where the ids come from, and returns the tests that they have
-// not passed yet.
+// not passed yet. The test that fewest pass is the best source. When all pass
+// many, most lists are soon full, whatever the source; then the index of lists has
+// the advantage that it knows the other filters.
 func (c *Cold) source(ctx context.Context, filter store.InstanceFilter, tests []store.AttributeTest) (source, []store.AttributeTest, error) {
 	if len(tests) == 0 || filter.OrgID == "" || filter.CaseID != "" {
 		return c.listed(filter), tests, nil
 	}
-	best, least := -1, few+1
+	best, least := -1, []rondo.ID(nil)
+	equal := -1
 	for i, test := range tests {
-		if test.Op != "=" {
+		if test.Op == "!=" {
 			continue
 		}
-		n, err := c.upTo(ctx, few+1, c.valued(filter.OrgID, test), "attributes")
+		if test.Op == "=" {
+			equal = i
+		}
+		ids, err := c.some(ctx, filter.OrgID, test)
 		if err != nil {
 			return nil, nil, err
 		}
-		if best < 0 || n < least {
-			best, least = i, n
+		if len(ids) <= few && (best < 0 || len(ids) < len(least)) {
+			best, least = i, ids
 		}
 	}
-	if least > few && filter.Status != "" {
-		where := &conditions{}
-		where.add("status = ?", string(filter.Status))
-		where.add("org_id = ?", filter.OrgID)
-		n, err := c.upTo(ctx, few+1, where, "instances")
-		if err != nil || n <= few {
-			return c.listed(filter), tests, err
-		}
+	without := func(i int) []store.AttributeTest { return slices.Delete(slices.Clone(tests), i, i+1) }
+	filter.Tag, filter.Where = "", nil
+	switch narrowed := !reflect.DeepEqual(filter, store.InstanceFilter{OrgID: filter.OrgID}); {
+	case best >= 0:
+		return among(least), without(best), nil
+	case equal >= 0 && !narrowed:
+		return c.equal(filter.OrgID, tests[equal]), without(equal), nil
+	default:
+		return c.listed(filter), tests, nil
 	}
-	if best >= 0 {
-		return c.equal(filter.OrgID, tests[best]), slices.Delete(slices.Clone(tests), best, best+1), nil
-	}
-	for i, test := range tests {
-		ids, err := c.ranged(ctx, filter.OrgID, test)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(ids) <= few {
-			return among(ids), slices.Delete(slices.Clone(tests), i, i+1), nil
-		}
-	}
-	return c.listed(filter), tests, nil
-}
-
-// upTo counts rows, at most n.
-func (c *Cold) upTo(ctx context.Context, n int, where *conditions, table string) (int, error) {
-	count := 0
-	err := c.reader().each(ctx, func(values []any) error {
-		r := reader{values: values}
-		count = int(r.int())
-		return r.err
-	}, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+where.where()+" LIMIT ?) counted", append(where.args, int64(n))...)
-	return count, err
 }
 
 func (c *Cold) valued(org string, test store.AttributeTest) *conditions {
@@ -219,8 +217,9 @@ func (c *Cold) equal(org string, test store.AttributeTest) source {
 	}
 }
 
-// ranged are the instances with a value in a range, newest first, if they are few.
-func (c *Cold) ranged(ctx context.Context, org string, test store.AttributeTest) ([]rondo.ID, error) {
+// some are the instances that pass a test, newest first, when they are few, else
+// any, too many.
+func (c *Cold) some(ctx context.Context, org string, test store.AttributeTest) ([]rondo.ID, error) {
 	where := c.valued(org, test)
 	ids, err := list(ctx, c.reader(), readID, "SELECT instance_id FROM attributes"+where.where()+" LIMIT ?", append(where.args, int64(few+1))...)
 	if err != nil || len(ids) > few {
