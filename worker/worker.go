@@ -311,6 +311,10 @@ func (w *Worker) send(batch []answer) {
 		if err == nil {
 			break
 		}
+		if refused(err) {
+			w.refused(batch, err)
+			return
+		}
 		w.cfg.Log.Warn("publishing answers", "group", w.cfg.Group, "answers", len(messages), "error", err)
 		pause(ctx, retryPause)
 		if ctx.Err() != nil {
@@ -320,6 +324,25 @@ func (w *Worker) send(batch []answer) {
 	if err := w.consumer.Ack(ctx, deliveries); err != nil {
 		w.cfg.Log.Warn("acking requests", "group", w.cfg.Group, "error", err)
 	}
+}
+
+// refused reports whether a bus refuses an answer for what it is.
+func refused(err error) bool {
+	code := rondo.CodeOf(err)
+	return code == rondo.CodeInvalid || code == rondo.CodeForbidden || code == rondo.CodeTooLarge
+}
+
+// refused sends the answers of a batch one by one, so that a bad one holds back no
+// other. The bad one is not acked: its request comes again, and Rondo's timeout
+// ends it.
+func (w *Worker) refused(batch []answer, err error) {
+	if len(batch) > 1 {
+		for _, a := range batch {
+			w.send([]answer{a})
+		}
+		return
+	}
+	w.cfg.Log.Error("an answer is refused", "group", w.cfg.Group, "stream", batch[0].message.Stream, "event_id", batch[0].message.EventID.String(), "error", err)
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -1,11 +1,15 @@
 // Command module is a module for Rondo in some sixty lines: it answers the AI
-// reviews of every case, over Redis Streams. Run as many of it as you like; they
-// share the work.
+// reviews of every case, over Redis Streams or over HTTP alone. Run as many of it
+// as you like; they share the work.
 //
 //	REDIS_URL=redis://127.0.0.1:6379/0 go run ./examples/module
+//	RONDO_URL=http://127.0.0.1:3006 go run ./examples/module
+//
+// RONDO_TOKEN is the bearer token for HTTP, if one is needed.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,9 +19,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/bus/redis"
 	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/worker"
+	"github.com/rondo-engine/rondo/worker/httpbus"
 )
 
 func main() {
@@ -33,11 +39,7 @@ func run() error {
 	defer stop()
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 
-	url := os.Getenv("REDIS_URL")
-	if url == "" {
-		url = "redis://127.0.0.1:6379/0"
-	}
-	events, err := redis.New(url, redis.Options{Name: "ai-review", Log: log})
+	events, err := connect(log)
 	if err != nil {
 		return err
 	}
@@ -61,6 +63,18 @@ func run() error {
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	return module.Stop(drain)
+}
+
+// connect chooses the way to Rondo; the rest of the module does not mind which.
+func connect(log *slog.Logger) (bus.Bus, error) {
+	if url := os.Getenv("REDIS_URL"); url != "" {
+		return redis.New(url, redis.Options{Name: "ai-review", Log: log})
+	}
+	opts := httpbus.Options{URL: cmp.Or(os.Getenv("RONDO_URL"), "http://127.0.0.1:3006"), Log: log}
+	if token := os.Getenv("RONDO_TOKEN"); token != "" {
+		opts.Token = func(context.Context) (string, error) { return token, nil }
+	}
+	return httpbus.New(opts)
 }
 
 type image struct {

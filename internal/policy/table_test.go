@@ -85,12 +85,13 @@ var imports = map[string]rule{
 	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics"), third: []string{xsync}},
 
 	// What modules and clients import.
-	"worker":  {rondo: with(contracts, "bus"), third: []string{xsync}},
-	"client":  {rondo: contracts},
-	"modules": {rondo: with(contracts, "bus", "worker"), third: []string{xsync}},
+	"worker":         {rondo: with(contracts, "bus"), third: []string{xsync}},
+	"worker/httpbus": {rondo: with(contracts, "bus")},
+	"client":         {rondo: contracts},
+	"modules":        {rondo: with(contracts, "bus", "worker"), third: []string{xsync}},
 
 	// What a user's own module imports, and nothing else.
-	"examples/module": {rondo: []string{"event", "bus/redis", "worker"}},
+	"examples/module": {rondo: []string{"event", "bus", "bus/redis", "worker", "worker/httpbus"}},
 
 	// The checker and the simulation: the real loop on the executable
 	// specification of the store, never on a database.
