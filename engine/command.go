@@ -22,7 +22,7 @@ func commandOf(action rondo.Action, by string) flow.Command {
 // migrationTarget finds the definition that instances of a product migrate to:
 // the one named by to, else the one that a new case of the product would start.
 func (e *Engine) migrationTarget(ctx context.Context, org, product string, to rondo.ID) (*flow.Start, error) {
-	hash := ""
+	var hash string
 	if to.IsZero() {
 		key := store.StartKey{OrgID: org, ProductID: product}
 		var active store.ActiveDefinition
