@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -143,9 +144,7 @@ func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) 
 		body = bytes.NewReader(raw)
 	}
 	query := url.Values{}
-	for name, values := range call.Query {
-		query[name] = values
-	}
+	maps.Copy(query, call.Query)
 	if c.org != "" && !call.Global && !query.Has("org_id") {
 		query.Set("org_id", c.org)
 	}
@@ -157,9 +156,7 @@ func (c *Client) request(ctx context.Context, call Call) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range call.Header {
-		request.Header[name] = values
-	}
+	maps.Copy(request.Header, call.Header)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

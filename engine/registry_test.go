@@ -191,20 +191,20 @@ func TestConversationsAndRunsHaveTheirOwnRules(t *testing.T) {
 	t.Parallel()
 	onEveryKindOfStore(t, func(t *testing.T, e *engine.Engine) {
 		ctx := t.Context()
-		make := func(kind rondo.DefinitionKind, source string) rondo.Definition {
+		publish := func(kind rondo.DefinitionKind, source string) rondo.Definition {
 			t.Helper()
 			d := must(e.CreateDefinition(ctx, author, rondo.NewDefinition{Kind: kind, Source: []byte(source)}))(t)
 			return must(e.PublishDefinition(ctx, author, d.ID, ""))(t)
 		}
 		const chat = `{"name":"pay","steps":["ask","done"],"machine":{"id":"pay","initial":"ask","states":{"ask":{"on":{"NEXT":"done"}},"done":{"type":"final"}}}}`
-		one, two := make(rondo.KindConversation, chat), make(rondo.KindConversation, chat)
+		one, two := publish(rondo.KindConversation, chat), publish(rondo.KindConversation, chat)
 		if got := must(e.Definition(ctx, author, one.ID))(t).Status; got != rondo.DefinitionArchived || two.Version != 2 {
 			t.Errorf("the first conversation is %s, the second has version %d", got, two.Version)
 		}
 		run := func(version string) string {
 			return `{"name":"build","version":"` + version + `","steps":[{"id":"plan","skill":"llm.plan@1"}]}`
 		}
-		first, next := make(rondo.KindRun, run("1.0.0")), make(rondo.KindRun, run("1.1.0"))
+		first, next := publish(rondo.KindRun, run("1.0.0")), publish(rondo.KindRun, run("1.1.0"))
 		if got := must(e.Definition(ctx, author, first.ID))(t).Status; got != rondo.DefinitionActive || next.Semver != "1.1.0" {
 			t.Errorf("version 1.0.0 is %s, the other %q", got, next.Semver)
 		}

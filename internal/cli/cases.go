@@ -165,11 +165,43 @@ type (
 )
 
 // Run explains a case.
-func (c casesWhy) Run(ctx context.Context, s streams) error { return c.read(ctx, s, "why", nil) }
+func (c casesWhy) Run(ctx context.Context, s streams) error {
+	return c.read(ctx, s, "why", func(answer json.RawMessage) error {
+		var why struct {
+			Summary string `json:"summary"`
+			Next    []struct {
+				At   time.Time `json:"at"`
+				Text string    `json:"text"`
+			} `json:"next"`
+			Actions []struct {
+				Action string `json:"action"`
+			} `json:"actions"`
+		}
+		if err := json.Unmarshal(answer, &why); err != nil {
+			return err
+		}
+		_, _ = fmt.Fprintln(s.out, why.Summary)
+		for _, next := range why.Next {
+			_, _ = fmt.Fprintf(s.out, "  %s  %s\n", moment(next.At), next.Text)
+		}
+		var actions []string
+		for _, a := range why.Actions {
+			actions = append(actions, strings.ReplaceAll(a.Action, "_", "-"))
+		}
+		_, err := fmt.Fprintf(s.out, "You can: %s\n", orDash(strings.Join(actions, ", ")))
+		return err
+	})
+}
 
 // Run tells what happened.
 func (c casesTimeline) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "timeline", nil)
+	return c.read(ctx, s, "timeline", func(answer json.RawMessage) error {
+		type entry struct {
+			At   time.Time `json:"at"`
+			Text string    `json:"text"`
+		}
+		return printItems(s, answer, []string{"AT", "WHAT"}, func(i entry) []string { return []string{moment(i.At), i.Text} })
+	})
 }
 
 // Run tells what to do next.
@@ -199,19 +231,24 @@ func (c casesSteps) Run(ctx context.Context, s streams) error {
 
 // Run lists the ledger of a case.
 func (c casesEvents) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "events", func(answer json.RawMessage) error {
-		type event struct {
-			EventID  string    `json:"event_id"`
-			Type     string    `json:"event_type"`
-			Received time.Time `json:"received_at"`
-			Outcome  string    `json:"outcome"`
-			Verdict  *string   `json:"verdict"`
-			Repeats  int       `json:"duplicates"`
-		}
-		return printItems(s, answer, []string{"RECEIVED", "TYPE", "OUTCOME", "VERDICT", "REPEATS", "EVENT"}, func(i event) []string {
-			return []string{moment(i.Received), i.Type, i.Outcome, orDash(text(i.Verdict)), fmt.Sprint(i.Repeats), i.EventID}
-		})
-	})
+	return c.read(ctx, s, "events", func(answer json.RawMessage) error { return printItems(s, answer, eventHeading, eventRow) })
+}
+
+// ledgerRow is an inbound event as lists show it.
+type ledgerRow struct {
+	EventID  string    `json:"event_id"`
+	Type     string    `json:"event_type"`
+	Received time.Time `json:"received_at"`
+	Outcome  string    `json:"outcome"`
+	Verdict  *string   `json:"verdict"`
+	Repeats  int       `json:"duplicates"`
+	Error    *string   `json:"error"`
+}
+
+var eventHeading = []string{"RECEIVED", "TYPE", "OUTCOME", "VERDICT", "REPEATS", "EVENT", "ERROR"}
+
+func eventRow(i ledgerRow) []string {
+	return []string{moment(i.Received), i.Type, i.Outcome, orDash(text(i.Verdict)), fmt.Sprint(i.Repeats), i.EventID, orDash(text(i.Error))}
 }
 
 // Run lists interventions.

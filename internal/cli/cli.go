@@ -115,6 +115,9 @@ func report(stderr io.Writer, err error) int {
 	if e, ok := errors.AsType[*rondo.Error](err); ok {
 		for ; e != nil; e, _ = errors.AsType[*rondo.Error](e.Err) {
 			for _, f := range e.Fields {
+				if f.Message == e.Message { // the only one, said already
+					continue
+				}
 				_, _ = fmt.Fprintf(stderr, "       %s %s: %s\n", f.Code, f.Pointer, f.Message)
 			}
 			if e.Hint != "" {

@@ -3,23 +3,29 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/rondo-engine/rondo/client"
 )
 
+// eventsCommand is what goes into a server and what it could not use.
 type eventsCommand struct {
-	DeadLetters eventsDeadLetters `cmd:"" help:"List events that could not be taken in."`
-	Replay      eventsReplay      `cmd:"" help:"Take a dead letter in again, now that its cause is mended."`
-	Discard     eventsDiscard     `cmd:"" help:"Settle a dead letter for good; it stays in the list."`
+	Publish     eventsPublish     `cmd:"" help:"Publish one event envelope."`
+	List        eventsList        `cmd:"" help:"List events that are parked, unmatched or rejected, or those of a case."`
+	DeadLetters eventsDeadLetters `cmd:"" help:"List what came on the bus and is no event."`
+	Replay      eventsReplay      `cmd:"" help:"Take a dead letter, or an unmatched event, in again."`
+	Discard     eventsDiscard     `cmd:"" help:"Say that a dead letter is of no use; it stays in the list."`
 }
 
-type jobsCommand struct {
-	Get jobsGet `cmd:"" help:"Say how far a bulk job is."`
-}
+const (
+	eventsPath      = "/events"
+	deadLettersPath = "/events/dead-letters"
+)
 
-// show gets something and prints it as it is.
+// show sends a call and prints its answer as it is.
 func (r remote) show(ctx context.Context, s streams, call client.Call) error {
 	server, err := r.client()
 	if err != nil {
@@ -32,46 +38,110 @@ func (r remote) show(ctx context.Context, s streams, call client.Call) error {
 	return printJSON(s.out, answer)
 }
 
-const deadLettersPath = "/events/dead-letters"
+// rows gets a list and prints it in columns.
+func rows[T any](ctx context.Context, s streams, r remote, call client.Call, heading []string, row func(T) []string) error {
+	if r.json() {
+		return r.show(ctx, s, call)
+	}
+	server, err := r.client()
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	if _, err := server.Do(ctx, call, &answer); err != nil {
+		return err
+	}
+	return printItems(s, answer, heading, row)
+}
+
+type eventsPublish struct {
+	remote
+	File string `arg:"" help:"File with the envelope, JSON or YAML; - = standard input."`
+}
+
+// Run publishes an envelope and prints what became of it.
+func (c eventsPublish) Run(ctx context.Context, s streams) error {
+	envelope, err := readDocument(c.File)
+	if err != nil {
+		return err
+	}
+	return c.show(ctx, s, client.Call{Method: http.MethodPost, Path: eventsPath, Body: json.RawMessage(envelope), Global: true})
+}
+
+type eventsList struct {
+	remote
+	Outcome string `help:"parked, unmatched or rejected only; needed unless --case is given." placeholder:"OUTCOME"`
+	Case    string `help:"Of this case only." placeholder:"ID"`
+	Type    string `help:"Of this event type only." placeholder:"TYPE"`
+	Limit   int    `help:"How many at most." default:"50"`
+}
+
+// Run lists the ledger.
+func (c eventsList) Run(ctx context.Context, s streams) error {
+	query := url.Values{"limit": {fmt.Sprint(c.Limit)}}
+	for name, value := range map[string]string{"outcome": c.Outcome, "case_id": c.Case, "event_type": c.Type} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return rows(ctx, s, c.remote, client.Call{Path: eventsPath, Query: query}, eventHeading, eventRow)
+}
 
 type eventsDeadLetters struct {
 	remote
 	Status string `help:"open, replayed or discarded only." placeholder:"STATUS"`
-	Limit  string `help:"How many at most, 1 to 200." default:"50"`
+	Limit  int    `help:"How many at most." default:"50"`
 }
 
 // Run lists dead letters.
 func (c eventsDeadLetters) Run(ctx context.Context, s streams) error {
-	query := url.Values{"limit": {c.Limit}}
+	type letter struct {
+		ID       string    `json:"id"`
+		Stream   string    `json:"stream"`
+		Reason   string    `json:"reason"`
+		Received time.Time `json:"received_at"`
+		Status   string    `json:"status"`
+	}
+	query := url.Values{"limit": {fmt.Sprint(c.Limit)}}
 	if c.Status != "" {
 		query.Set("status", c.Status)
 	}
-	return c.show(ctx, s, client.Call{Path: deadLettersPath, Query: query})
+	heading := []string{"ID", "RECEIVED", "STREAM", "STATUS", "REASON"}
+	return rows(ctx, s, c.remote, client.Call{Path: deadLettersPath, Query: query}, heading, func(i letter) []string {
+		return []string{i.ID, moment(i.Received), i.Stream, i.Status, i.Reason}
+	})
 }
 
 type eventsReplay struct {
 	remote
-	ID string `arg:"" help:"Id of the dead letter."`
+	ID    string `arg:"" help:"Id of the dead letter, or with --event of the event."`
+	Event bool   `help:"The id is that of an unmatched event; only an admin may."`
 }
 
-// Run replays a dead letter.
+// Run takes something in again.
 func (c eventsReplay) Run(ctx context.Context, s streams) error {
-	return c.show(ctx, s, client.Call{Method: http.MethodPost, Path: deadLettersPath + "/" + url.PathEscape(c.ID) + "/replay"})
+	path := deadLettersPath
+	if c.Event {
+		path = eventsPath
+	}
+	return c.show(ctx, s, client.Call{Method: http.MethodPost, Path: path + "/" + url.PathEscape(c.ID) + "/replay"})
 }
 
 type eventsDiscard struct {
 	remote
-	ID   string `arg:"" help:"Id of the dead letter."`
-	Note string `help:"Why; kept with it." placeholder:"TEXT"`
+	ID string `arg:"" help:"Id of the dead letter."`
+	because
 }
 
 // Run discards a dead letter.
 func (c eventsDiscard) Run(ctx context.Context, s streams) error {
-	body := map[string]string{}
-	if c.Note != "" {
-		body["note"] = c.Note
-	}
-	return c.show(ctx, s, client.Call{Method: http.MethodPost, Path: deadLettersPath + "/" + url.PathEscape(c.ID) + "/discard", Body: body})
+	return c.show(ctx, s, client.Call{
+		Method: http.MethodPost, Path: deadLettersPath + "/" + url.PathEscape(c.ID) + "/discard", Body: map[string]string{"reason": c.Reason},
+	})
+}
+
+type jobsCommand struct {
+	Get jobsGet `cmd:"" help:"Say how far a bulk job is."`
 }
 
 type jobsGet struct {
