@@ -109,14 +109,52 @@ func (e *Engine) history(ctx context.Context, f *explain.Facts, events store.Eve
 	if f.ReasonCodes, err = e.store.ReasonCodes(ctx, org); err != nil {
 		return err
 	}
-	rows, err := e.store.EventList(ctx, events, store.Page{Limit: limit})
+	rows, err := e.told(ctx, f.Instance, events, limit)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r rondo.EventRecord) bool { return r.InstanceID != id })
-	slices.Reverse(rows)
 	f.Events = rows
 	return e.former(ctx, f)
+}
+
+// told reads the newest ledger rows of an instance, at most limit of its case,
+// oldest first. Of their envelopes, which can be large, it keeps what is told.
+func (e *Engine) told(ctx context.Context, instance *rondo.Instance, filter store.EventFilter, limit int) ([]rondo.EventRecord, error) {
+	const atOnce = 100
+	var out []rondo.EventRecord
+	page := store.Page{Limit: atOnce}
+	for read := 0; read < limit; read += atOnce {
+		rows, err := e.store.EventList(ctx, filter, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			if rows[i].InstanceID == instance.ID {
+				rows[i].Envelope = correlationOnly(rows[i].Envelope)
+				out = append(out, rows[i])
+			}
+		}
+		if len(rows) < atOnce {
+			break
+		}
+		page.After = rows[len(rows)-1].ID
+	}
+	slices.Reverse(out)
+	return out, nil
+}
+
+func correlationOnly(envelope json.RawMessage) json.RawMessage {
+	var kept struct {
+		CorrelationID string `json:"correlation_id"`
+	}
+	if json.Unmarshal(envelope, &kept) != nil {
+		return nil
+	}
+	small, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return small
 }
 
 // former adds the snapshots that the instance has left by migrations.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,8 +19,10 @@ const (
 	// liveNewest is how many instances of an organisation that look covers.
 	liveNewest = 100
 	// liveBacklog is how many changed instances may wait for the reader of a
-	// stream before it is cut.
+	// stream before it is cut. Only liveHeld of them are held in memory; the others
+	// are read when it is their turn.
 	liveBacklog = 10_000
+	liveHeld    = 500
 )
 
 // Live is one thing that a stream says: an instance that changed, or an entry of
@@ -154,14 +155,8 @@ func (e *Engine) FollowInstances(ctx context.Context, p rondo.Principal, filter 
 		if err != nil {
 			return err
 		}
-		changed, err := w.take()
-		if err != nil {
+		if err := e.tellChanged(ctx, w, tell); err != nil {
 			return err
-		}
-		for _, i := range changed {
-			if err := tell(i); err != nil {
-				return err
-			}
 		}
 		if woken {
 			continue
@@ -173,6 +168,29 @@ func (e *Engine) FollowInstances(ctx context.Context, p rondo.Principal, filter 
 			return err
 		}
 	}
+}
+
+// tellChanged tells what was committed here since it was last asked.
+func (e *Engine) tellChanged(ctx context.Context, w *watcher, tell func(*rondo.Instance) error) error {
+	changed, err := w.take()
+	if err != nil {
+		return err
+	}
+	for _, note := range changed {
+		if note.instance == nil {
+			note.instance, err = e.store.Instance(ctx, w.org, note.id)
+			if rondo.CodeOf(err) == rondo.CodeNotFound {
+				continue // purged meanwhile
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := tell(note.instance); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *Engine) newest(ctx context.Context, filter store.InstanceFilter, visit func(*rondo.Instance) error) error {
@@ -202,35 +220,43 @@ func matches(i *rondo.Instance, f *store.InstanceFilter) bool {
 type hub struct {
 	count    atomic.Int64 // of watchers; commits look no further when it is zero
 	mu       sync.Mutex
-	watchers map[string]map[*watcher]bool // by org
+	watchers map[watched]map[*watcher]bool
 	closed   chan struct{}
 }
 
+// watched is an instance, or every one of an organisation (zero).
+type watched struct {
+	org      string
+	instance rondo.ID
+}
+
 func newHub() *hub {
-	return &hub{watchers: map[string]map[*watcher]bool{}, closed: make(chan struct{})}
+	return &hub{watchers: map[watched]map[*watcher]bool{}, closed: make(chan struct{})}
 }
 
 // watcher is one stream.
 type watcher struct {
-	org      string
-	instance rondo.ID // zero = every one of the org
-	wake     chan struct{}
-	poll     *time.Ticker
-	closed   <-chan struct{}
+	watched
+	wake   chan struct{}
+	poll   *time.Ticker
+	closed <-chan struct{}
 
 	mu      sync.Mutex
-	changed map[rondo.ID]*rondo.Instance
-	over    bool // more changed than the reader could take
+	changed map[rondo.ID]*rondo.Instance // nil = not held
+	over    bool                         // more changed than the reader could take
 }
 
 func (h *hub) watch(org string, instance rondo.ID) *watcher {
-	w := &watcher{org: org, instance: instance, wake: make(chan struct{}, 1), poll: time.NewTicker(livePoll), closed: h.closed, changed: map[rondo.ID]*rondo.Instance{}}
+	w := &watcher{
+		watched: watched{org, instance}, wake: make(chan struct{}, 1), poll: time.NewTicker(livePoll), closed: h.closed,
+		changed: map[rondo.ID]*rondo.Instance{},
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.watchers[org] == nil {
-		h.watchers[org] = map[*watcher]bool{}
+	if h.watchers[w.watched] == nil {
+		h.watchers[w.watched] = map[*watcher]bool{}
 	}
-	h.watchers[org][w] = true
+	h.watchers[w.watched][w] = true
 	h.count.Add(1)
 	return w
 }
@@ -239,9 +265,9 @@ func (h *hub) leave(w *watcher) {
 	w.poll.Stop()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.watchers[w.org], w)
-	if len(h.watchers[w.org]) == 0 {
-		delete(h.watchers, w.org)
+	delete(h.watchers[w.watched], w)
+	if len(h.watchers[w.watched]) == 0 {
+		delete(h.watchers, w.watched)
 	}
 	h.count.Add(-1)
 }
@@ -267,46 +293,62 @@ func (h *hub) committed(b *caseloop.Batch) {
 	for i := range b.Decisions {
 		d := &b.Decisions[i].Decision
 		for _, changed := range []*rondo.Instance{d.Replaced, d.Instance} {
-			if changed != nil {
-				h.note(changed.OrgID, changed.ID, changed)
+			if changed == nil {
+				continue
 			}
+			for w := range h.watchers[watched{org: changed.OrgID}] {
+				w.note(changed)
+			}
+			h.wake(changed.OrgID, changed.ID)
 		}
-		if d.Event != nil {
-			h.note(d.Event.OrgID, d.Event.InstanceID, nil)
-		}
-	}
-}
-
-func (h *hub) note(org string, id rondo.ID, changed *rondo.Instance) {
-	for w := range h.watchers[org] {
-		switch {
-		case w.instance == id && !id.IsZero():
-			signal(w.wake)
-		case w.instance.IsZero() && changed != nil:
-			w.leave(changed)
+		if d.Event != nil && !d.Event.InstanceID.IsZero() {
+			h.wake(d.Event.OrgID, d.Event.InstanceID)
 		}
 	}
 }
 
-func (w *watcher) leave(i *rondo.Instance) {
+func (h *hub) wake(org string, instance rondo.ID) {
+	for w := range h.watchers[watched{org, instance}] {
+		signal(w.wake)
+	}
+}
+
+// note remembers a change until the reader of the stream can take it.
+func (w *watcher) note(i *rondo.Instance) {
 	w.mu.Lock()
-	if w.over = w.over || len(w.changed) >= liveBacklog; !w.over {
+	if _, known := w.changed[i.ID]; !known && len(w.changed) >= liveBacklog {
+		w.over = true
+	}
+	switch held, known := w.changed[i.ID]; {
+	case w.over:
+	case known && held == nil, !known && len(w.changed) >= liveHeld:
+		w.changed[i.ID] = nil
+	default:
 		w.changed[i.ID] = i
 	}
 	w.mu.Unlock()
 	signal(w.wake)
 }
 
+// changedNote is one instance that changed; without the instance it must be read.
+type changedNote struct {
+	id       rondo.ID
+	instance *rondo.Instance
+}
+
 // take returns what has changed since it was last asked, in order of id.
-func (w *watcher) take() ([]*rondo.Instance, error) {
+func (w *watcher) take() ([]changedNote, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
 		return nil, &rondo.Error{Code: rondo.CodeOverloaded, Message: "the stream fell too far behind", Hint: "list the instances and follow again"}
 	}
-	out := slices.Collect(maps.Values(w.changed))
+	out := make([]changedNote, 0, len(w.changed))
+	for id, i := range w.changed {
+		out = append(out, changedNote{id, i})
+	}
 	clear(w.changed)
-	slices.SortFunc(out, func(a, b *rondo.Instance) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(out, func(a, b changedNote) int { return slices.Compare(a.id[:], b.id[:]) })
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package explain_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func TestReadersGoOnWhereTheyWere(t *testing.T) {
 					want[e.ID], ids[i] = e.Text, e.ID
 				}
 				for _, r := range readers {
-					back := &reader{seen: clone(r.seen), order: slices.Clone(r.order)}
+					back := &reader{seen: maps.Clone(r.seen), order: slices.Clone(r.order)}
 					back.take(f.After(entries, r.mark), marker)
 					if diff := cmp.Diff(want, back.seen); diff != "" {
 						t.Errorf("after %s a reader missed something (-all +seen):\n%s", r.mark, diff)
@@ -76,14 +77,6 @@ func TestReadersGoOnWhereTheyWere(t *testing.T) {
 			}
 		})
 	}
-}
-
-func clone(m map[string]string) map[string]string {
-	out := map[string]string{}
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
 }
 
 func TestMarksOfOthersBeginAnew(t *testing.T) {

@@ -140,13 +140,16 @@ func actionMembers(a *rondo.Action) []member {
 		return []member{because, mode(&a.Mode, false)}
 	case rondo.ActionSkipStep:
 		return []member{
-			{name: "step_id", required: true, identifier: true, text: &a.StepID}, {name: "outcome", required: true, identifier: true, text: &a.Outcome},
+			{name: "step_id", required: true, identifier: true, text: &a.StepID},
+			{name: "outcome", required: true, identifier: true, text: &a.Outcome},
 			object("output", &a.Output), because,
 		}
 	case rondo.ActionCompleteStep:
 		return []member{
-			{name: "step_id", required: true, identifier: true, text: &a.StepID}, {name: "outcome", required: true, identifier: true, text: &a.Outcome},
-			object("output", &a.Output), {name: "note", text: &a.Note},
+			{name: "step_id", required: true, identifier: true, text: &a.StepID},
+			{name: "outcome", required: true, identifier: true, text: &a.Outcome},
+			object("output", &a.Output),
+			{name: "note", text: &a.Note},
 		}
 	case rondo.ActionMigrate:
 		return []member{uuid("to_definition_id", &a.ToDefinition), stepMap(&a.StepMap), {name: "reason", text: &a.Reason}}

@@ -93,7 +93,7 @@ func TestStreamsOutliveTheLimitsOfRequests(t *testing.T) {
 	server.Config.WriteTimeout, server.Config.ReadTimeout = time.Nanosecond, time.Second
 	server.Start()
 	defer server.Close()
-	resp, err := http.Get(server.URL + instancePath + "/stream") //nolint:noctx // the server is our own
+	resp, err := http.Get(server.URL + instancePath + "/stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestShutdownEndsStreams(t *testing.T) {
 	server := httptest.NewServer(b.API)
 	defer server.Close()
 	server.Config.RegisterOnShutdown(b.EndStreams)
-	resp, err := http.Get(server.URL + instancePath + "/stream") //nolint:noctx // the server is our own
+	resp, err := http.Get(server.URL + instancePath + "/stream")
 	if err != nil {
 		t.Fatal(err)
 	}
