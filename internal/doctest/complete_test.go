@@ -107,9 +107,10 @@ func TestEveryRouteIsDocumentedWithItsScopes(t *testing.T) {
 		events      struct{ httpapi.Events }
 		trials      struct{ httpapi.Trials }
 		jobs        struct{ httpapi.Jobs }
+		retention   struct{ httpapi.Retention }
 		health      struct{ httpapi.Health }
 	)
-	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Events: events{}, Trials: trials{}, Jobs: jobs{}, Health: health{}, Auth: auth.Stub{}})
+	api, err := httpapi.New(httpapi.Config{Cases: cases{}, Definitions: definitions{}, Events: events{}, Trials: trials{}, Jobs: jobs{}, Retention: retention{}, Health: health{}, Auth: auth.Stub{}})
 	if err != nil {
 		t.Fatal(err)
 	}
