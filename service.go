@@ -107,6 +107,7 @@ type JobResult struct {
 type RetentionPolicy struct {
 	OrgID        string        // "" = every organisation without one of its own
 	KeepFinished time.Duration // 0 = for ever
+	Reason       string        // why; "" = none given
 	UpdatedBy    string
 	UpdatedAt    time.Time
 }

@@ -200,6 +200,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.feeders.Go(func() { e.runUpkeep(intake) })
 	e.feeders.Go(func() { e.runJobs(intake) })
 	e.feeders.Go(func() { e.runLiveness(intake) })
+	e.feeders.Go(func() { e.runRetention(intake) })
 	return nil
 }
 

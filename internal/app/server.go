@@ -89,7 +89,7 @@ func start(ctx context.Context, opts Options) (*server, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	handler, err := httpapi.New(httpapi.Config{
-		Cases: s.engine, Definitions: s.engine, Events: s.engine, Trials: s.engine, Jobs: s.engine, Answers: s.store, Health: s.engine, Auth: authenticator, Metrics: s.metrics, Log: opts.Log, Version: opts.Version,
+		Cases: s.engine, Definitions: s.engine, Events: s.engine, Trials: s.engine, Jobs: s.engine, Retention: s.engine, Answers: s.store, Health: s.engine, Auth: authenticator, Metrics: s.metrics, Log: opts.Log, Version: opts.Version,
 	})
 	if err != nil {
 		s.engine.Stop(ctx)

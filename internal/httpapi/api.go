@@ -122,6 +122,7 @@ type Config struct {
 	Events      Events             // required
 	Trials      Trials             // required
 	Jobs        Jobs               // required
+	Retention   Retention          // required
 	Health      Health             // required
 	Auth        auth.Authenticator // required
 
@@ -147,8 +148,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.Cases == nil || c.Definitions == nil || c.Events == nil || c.Trials == nil || c.Jobs == nil || c.Health == nil || c.Auth == nil {
-		return c, errors.New("httpapi: Cases, Definitions, Events, Trials, Jobs, Health and Auth are required")
+	if c.Cases == nil || c.Definitions == nil || c.Events == nil || c.Trials == nil || c.Jobs == nil || c.Retention == nil || c.Health == nil || c.Auth == nil {
+		return c, errors.New("httpapi: Cases, Definitions, Events, Trials, Jobs, Retention, Health and Auth are required")
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -192,6 +193,7 @@ func New(cfg Config) (*API, error) {
 	a.registerInstances(r)
 	a.registerEvents(r)
 	a.registerJobs(r)
+	a.registerRetention(r)
 	a.registerDocs(r)
 	if a.openapi, err = r.finish(); err != nil {
 		return nil, err

@@ -330,6 +330,8 @@ func bodyFor(route httpapi.Route) string {
 		return `{}`
 	case route.ID == "act-on-many":
 		return `{"filter":{"status":"running"},"action":"cancel","params":{"reason":"because"}}`
+	case route.ID == "put-retention-policy":
+		return `{"keep_finished_days":30}`
 	case route.ID == "ack-events":
 		return `{"group":"mine","event_ids":[]}`
 	}

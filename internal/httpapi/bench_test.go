@@ -26,7 +26,7 @@ func BenchmarkPublishEvent(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			engine := &fake{}
 			api, err := httpapi.New(httpapi.Config{
-				Cases: engine, Definitions: engine, Events: engine, Trials: engine, Jobs: engine, Health: engine, Auth: who,
+				Cases: engine, Definitions: engine, Events: engine, Trials: engine, Jobs: engine, Retention: engine, Health: engine, Auth: who,
 				Metrics: metrics.New(metrics.Options{}), Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {

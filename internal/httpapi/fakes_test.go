@@ -44,6 +44,7 @@ type fake struct {
 	happenings happenings
 	following  following
 	jobs       jobs
+	retention  retention
 }
 
 var (
@@ -256,7 +257,7 @@ func newBench(t *testing.T, change ...func(*httpapi.Config)) *bench {
 	t.Helper()
 	b := &bench{engine: &fake{}, metrics: metrics.New(metrics.Options{}), log: &bytes.Buffer{}}
 	cfg := httpapi.Config{
-		Cases: b.engine, Definitions: b.engine, Events: b.engine, Trials: b.engine, Jobs: b.engine, Health: b.engine, Metrics: b.metrics,
+		Cases: b.engine, Definitions: b.engine, Events: b.engine, Trials: b.engine, Jobs: b.engine, Retention: b.engine, Health: b.engine, Metrics: b.metrics,
 		Auth:    as{Tenant: "acme", User: "ann", Scopes: auth.AllScopes()},
 		Log:     slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Now:     func() time.Time { return start },

@@ -153,6 +153,8 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		"GET /workflow-instances/stream":              "read read-instances",
 		"POST /workflow-instances/bulk":               "intervene",
 		"GET /jobs":                                   "read read-instances intervene",
+		"GET /retention-policies":                     "read",
+		"PUT /retention-policies":                     "admin",
 		"GET /jobs/{id}":                              "read read-instances intervene",
 		"GET /jobs/{id}/results":                      "read read-instances intervene",
 		"POST /events":                                "events",

@@ -94,13 +94,14 @@ var (
 const (
 	get   = http.MethodGet
 	post  = http.MethodPost
+	put   = http.MethodPut
 	patch = http.MethodPatch
 	del   = http.MethodDelete
 )
 
 func routeTable(publicMetrics bool) []Route {
 	return slices.Concat(
-		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), documentRoutes(),
+		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), retentionRoutes(), documentRoutes(),
 	)
 }
 

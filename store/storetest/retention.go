@@ -64,7 +64,7 @@ func (d *db) purge(org string, except []string, before time.Time, limit int) int
 var retentionTests = []test{
 	{name: "a policy is stored per organisation and replaced", run: func(d *db) {
 		same(d.t, "no policies", must(d.RetentionPolicies(d.ctx()))(d.t), []rondo.RetentionPolicy{})
-		all := rondo.RetentionPolicy{KeepFinished: 90 * 24 * time.Hour, UpdatedBy: "admin", UpdatedAt: epoch}
+		all := rondo.RetentionPolicy{KeepFinished: 90 * 24 * time.Hour, Reason: "the law: 90 days", UpdatedBy: "admin", UpdatedAt: epoch}
 		ours := rondo.RetentionPolicy{OrgID: "acme", KeepFinished: 0, UpdatedBy: "u-1", UpdatedAt: epoch.Add(time.Minute)}
 		must(0, d.PutRetentionPolicy(d.ctx(), rondo.RetentionPolicy{OrgID: "acme", KeepFinished: time.Hour, UpdatedBy: "u-0", UpdatedAt: epoch}))(d.t)
 		must(0, d.PutRetentionPolicy(d.ctx(), all))(d.t)

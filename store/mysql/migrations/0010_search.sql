@@ -29,6 +29,7 @@ INSERT INTO loose_events (org_id, event_id, id, case_id, outcome, type)
 CREATE TABLE IF NOT EXISTS retention_policies (
   org_id VARBINARY(255) NOT NULL PRIMARY KEY,
   keep_finished BIGINT NOT NULL,
+  reason MEDIUMBLOB NOT NULL,
   updated_by VARBINARY(255) NOT NULL,
   updated_at BIGINT
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;

@@ -33,6 +33,7 @@ INSERT INTO loose_events (org_id, event_id, id, case_id, outcome, type)
 CREATE TABLE IF NOT EXISTS retention_policies (
   org_id text COLLATE "C" NOT NULL PRIMARY KEY,
   keep_finished bigint NOT NULL,
+  reason text COLLATE "C" NOT NULL,
   updated_by text COLLATE "C" NOT NULL,
   updated_at bigint
 );

@@ -33,6 +33,7 @@ INSERT INTO loose_events (org_id, event_id, id, case_id, outcome, type)
 CREATE TABLE IF NOT EXISTS retention_policies (
   org_id        TEXT    NOT NULL PRIMARY KEY,
   keep_finished INTEGER NOT NULL,
+  reason        TEXT    NOT NULL,
   updated_by    TEXT    NOT NULL,
   updated_at    INTEGER
 ) STRICT, WITHOUT ROWID;
