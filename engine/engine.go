@@ -240,7 +240,12 @@ func (e *Engine) committed(b caseloop.Batch) {
 	wake := false
 	for _, d := range b.Decisions {
 		if after := d.Decision.Instance; after != nil {
-			commit.Changes = append(commit.Changes, Change{Before: d.Before, After: after})
+			before := d.Before
+			if replaced := d.Decision.Replaced; replaced != nil {
+				commit.Changes = append(commit.Changes, Change{Before: before, After: replaced})
+				before = nil
+			}
+			commit.Changes = append(commit.Changes, Change{Before: before, After: after})
 			wake = wake || (!after.WakeAt.IsZero() && after.WakeAt.Before(soon))
 		}
 		if e.observer == nil {
