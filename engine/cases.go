@@ -55,6 +55,11 @@ func (e *Engine) Act(ctx context.Context, p rondo.Principal, id rondo.ID, action
 	if err != nil {
 		return nil, err
 	}
+	if !instance.SupersededByID.IsZero() {
+		refusal := rondo.WrongState(fmt.Sprintf("the instance is %s: another one took its place", instance.Status))
+		refusal.Hint = "act on the instance that superseded_by_id names"
+		return nil, refusal
+	}
 	command, err := e.command(ctx, p, instance, action)
 	if err != nil {
 		return nil, err
