@@ -177,6 +177,7 @@ func aPoisonedEntryBecomesADeadLetter(n *tenant) {
 	}
 	if n.w.ground.redis {
 		poison(n, good)
+		n.settleLetters()
 	}
 	n.wantOutcome(good, n.put(good), rondo.OutcomeApplied)
 	n.wantCompleted("clean", "ai", "done")
@@ -231,6 +232,20 @@ func aCaseWithoutADefinition(n *tenant) {
 	if _, ok := n.instance("orphan"); ok {
 		n.t.Errorf("on %s: case orphan has an instance", n.w.ground.where())
 	}
+
+	// An admin has it judged again when there is a definition.
+	path := "/events/" + created.EventID.String() + "/replay"
+	admin := n.rest().as("root", rondo.ScopeAdmin)
+	n.must(http.StatusForbidden, n.rest().post(path, nil), "replay without being admin")
+	n.must(http.StatusOK, admin.post(path, nil), "replay while there is no definition")
+	n.wantOutcome(created, n.ledger(created).Outcome, rondo.OutcomeUnmatched)
+	n.publish(onlyAI)
+	var receipt receiptBody
+	n.must(http.StatusOK, admin.post(path, nil), "replay").into(&receipt)
+	n.wantOutcome(created, receipt.Outcome, rondo.OutcomeApplied)
+	n.must(http.StatusConflict, admin.post(path, nil), "replay what was applied")
+	n.complete("orphan", event.TypeAIReviewRequested, 1, reviewed(0.9))
+	n.wantCompleted("orphan", "ai", "done")
 }
 
 func aCaseThatIsCreatedAgain(n *tenant) {

@@ -33,13 +33,34 @@ func everyScope() []string {
 
 // client calls the REST edge of one replica for one organisation.
 type client struct {
-	api http.Handler
-	org string
+	api    http.Handler
+	org    string
+	user   string   // "" = ann
+	scopes []string // nil = every scope of an organisation
+}
+
+// as is the same client for another caller.
+func (c client) as(user string, scopes ...string) client {
+	c.user, c.scopes = user, scopes
+	return c
+}
+
+// token says who calls, in the form that callers reads.
+func (c client) token() string {
+	user, scopes := c.user, c.scopes
+	if user == "" {
+		user = "ann"
+	}
+	if scopes == nil {
+		scopes = everyScope()
+	}
+	return "Bearer " + strings.Join(slices.Concat([]string{c.org, user}, scopes), " ")
 }
 
 // reply is what the edge answered.
 type reply struct {
 	Status int
+	Header http.Header
 	Body   []byte
 }
 
@@ -53,7 +74,10 @@ func (r reply) problem() problemBody {
 	return p
 }
 
-func (c client) call(method, path string, body any) reply {
+func (c client) call(method, path string, body any) reply { return c.callWith(nil, method, path, body) }
+
+// callWith is call with more headers, as name, value, name, value …
+func (c client) callWith(headers []string, method, path string, body any) reply {
 	var encoded []byte
 	switch b := body.(type) {
 	case nil:
@@ -66,10 +90,13 @@ func (c client) call(method, path string, body any) reply {
 	if encoded != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	req.Header.Set("Authorization", "Bearer "+strings.Join(slices.Concat([]string{c.org, "ann"}, everyScope()), " "))
+	req.Header.Set("Authorization", c.token())
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Set(pair[0], pair[1])
+	}
 	rec := httptest.NewRecorder()
 	c.api.ServeHTTP(rec, req)
-	return reply{Status: rec.Code, Body: rec.Body.Bytes()}
+	return reply{Status: rec.Code, Header: rec.Header(), Body: rec.Body.Bytes()}
 }
 
 func (c client) get(path string) reply            { return c.call(http.MethodGet, path, nil) }
@@ -92,10 +119,11 @@ type (
 		Outcome rondo.Outcome `json:"outcome"`
 	}
 	definitionBody struct {
-		ID      string `json:"id"`
-		Name    string `json:"name"`
-		Version int    `json:"version"`
-		Status  string `json:"status"`
+		ID         string          `json:"id"`
+		Name       string          `json:"name"`
+		Version    int             `json:"version"`
+		Status     string          `json:"status"`
+		Definition json.RawMessage `json:"definition"`
 	}
 	instanceBody struct {
 		ID               string                     `json:"id"`
@@ -110,6 +138,8 @@ type (
 		CancelledReason  string                     `json:"cancelled_reason"`
 		DeadlineExceeded bool                       `json:"deadline_exceeded"`
 		DeadlineAt       time.Time                  `json:"deadline_at"`
+		SupersedesID     string                     `json:"supersedes_id"`
+		SupersededByID   string                     `json:"superseded_by_id"`
 		Context          map[string]json.RawMessage `json:"context"`
 		Version          int64                      `json:"version"`
 		CurrentSteps     []struct {
@@ -132,7 +162,27 @@ type (
 		EventType  string        `json:"event_type"`
 		Outcome    rondo.Outcome `json:"outcome"`
 		Duplicates int           `json:"duplicates"`
+		Verdict    string        `json:"verdict"`
 		Error      string        `json:"error"`
+	}
+	interventionBody struct {
+		Action      string    `json:"action"`
+		PerformedBy string    `json:"performed_by"`
+		Reason      string    `json:"reason"`
+		Before      stateBody `json:"before_state"`
+		After       stateBody `json:"after_state"`
+	}
+	stateBody struct {
+		Status rondo.Status `json:"status"`
+		Mode   rondo.Mode   `json:"mode"`
+	}
+	jobBody struct {
+		Status  string `json:"status"`
+		Total   int    `json:"total"`
+		Pending int    `json:"pending"`
+		Applied int    `json:"applied"`
+		Refused int    `json:"refused"`
+		Failed  int    `json:"failed"`
 	}
 	listBody[T any] struct {
 		Items []T `json:"items"`

@@ -145,6 +145,27 @@ func (c cutStore) LogAck(ctx context.Context, states []store.GroupState) error {
 	return c.scissors.quietly(func() error { return c.Store.LogAck(ctx, states) })
 }
 
+func (c cutStore) CreateJob(ctx context.Context, job rondo.Job, items []rondo.JobItem) error {
+	return c.scissors.quietly(func() error { return c.Store.CreateJob(ctx, job, items) })
+}
+
+func (c cutStore) ClaimJob(ctx context.Context, now time.Time, lease time.Duration) (job rondo.Job, ok bool, err error) {
+	err = c.scissors.quietly(func() error { job, ok, err = c.Store.ClaimJob(ctx, now, lease); return err })
+	return job, ok, err
+}
+
+func (c cutStore) RenewJob(ctx context.Context, id rondo.ID, now time.Time, lease time.Duration) error {
+	return c.scissors.quietly(func() error { return c.Store.RenewJob(ctx, id, now, lease) })
+}
+
+func (c cutStore) FinishJob(ctx context.Context, id rondo.ID, now time.Time) error {
+	return c.scissors.quietly(func() error { return c.Store.FinishJob(ctx, id, now) })
+}
+
+func (c cutStore) KeepAnswer(ctx context.Context, answer rondo.Answer) error {
+	return c.scissors.quietly(func() error { return c.Store.KeepAnswer(ctx, answer) })
+}
+
 // cutBus is the external bus of a replica that can be cut off. What a dead
 // replica had taken and not acked comes again soon: tests do not wait a minute.
 type cutBus struct {

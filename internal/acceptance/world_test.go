@@ -115,12 +115,15 @@ func (w *world) acking(d bus.Delivery) {
 	}
 }
 
-func (w *world) startReplica(t *testing.T) *replica {
+func (w *world) startReplica(t *testing.T, prepare ...func(*replica)) *replica {
 	t.Helper()
 	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
 	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w, Liveness: sweepSoon}
 	if r.bus != nil {
 		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon, w.acking}
+	}
+	for _, p := range prepare {
+		p(r)
 	}
 	var err error
 	if r.engine, err = engine.New(cfg); err != nil {
@@ -130,7 +133,7 @@ func (w *world) startReplica(t *testing.T) *replica {
 		t.Fatalf("start engine on %s: %v", w.ground.where(), err)
 	}
 	if r.api, err = httpapi.New(httpapi.Config{
-		Cases: r.engine, Definitions: r.engine, Events: r.engine, Trials: r.engine, Jobs: r.engine, Health: r.engine, Auth: callers{}, Now: w.clock.Now,
+		Cases: r.engine, Definitions: r.engine, Events: r.engine, Trials: r.engine, Jobs: r.engine, Retention: r.engine, Answers: cutStore{r.store, r.scissors}, Health: r.engine, Auth: callers{}, Now: w.clock.Now,
 	}); err != nil {
 		t.Fatalf("new REST edge: %v", err)
 	}
@@ -179,12 +182,18 @@ func (w *world) release(r *replica) {
 // leased is free.
 func (w *world) restart(t *testing.T, i int) {
 	t.Helper()
+	w.restartThen(t, i, func(*replica) {})
+}
+
+// restartThen is restart of a replica that is prepared before it does anything.
+func (w *world) restartThen(t *testing.T, i int, prepare func(*replica)) {
+	t.Helper()
 	w.crash(w.replicas[i])
 	if !w.ground.redis {
 		w.detach()
 	}
 	w.clock.Advance(outlast)
-	w.replicas[i] = w.startReplica(t)
+	w.replicas[i] = w.startReplica(t, prepare)
 	if !w.ground.redis {
 		w.modules = w.replicas[i].engine.Bus()
 		w.detach = w.desk.attach(t, w.modules)
