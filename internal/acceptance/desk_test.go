@@ -38,7 +38,7 @@ func (d *desk) answerBy(script func(*event.Envelope) any) {
 // was not acked to the next.
 func (d *desk) attach(t *testing.T, b bus.Bus) (detach func()) {
 	t.Helper()
-	var streams []string
+	streams := exampleTypes()
 	for _, name := range event.Types() {
 		if event.PublishedByOrchestrator(name) {
 			streams = append(streams, name)
