@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -66,7 +67,7 @@ func fieldsOf(err error) []rondo.FieldError {
 	if err == nil {
 		return nil
 	}
-	if e, ok := err.(*rondo.Error); ok && len(e.Fields) > 0 { //nolint:errorlint // these come bare from the core
+	if e, ok := errors.AsType[*rondo.Error](err); ok && len(e.Fields) > 0 {
 		return e.Fields
 	}
 	return []rondo.FieldError{{Code: string(rondo.CodeOf(err)), Message: err.Error()}}
@@ -75,7 +76,7 @@ func fieldsOf(err error) []rondo.FieldError {
 // compiledDraft reads a case definition and compiles it as it is now. One that
 // could not be published cannot be played either.
 func (e *Engine) compiledDraft(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, *definition.Snapshot, error) {
-	d, err := e.store.Definition(ctx, p.Tenant, id)
+	d, err := e.Definition(ctx, p, id)
 	if err != nil {
 		return d, nil, err
 	}

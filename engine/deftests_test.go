@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -134,7 +135,7 @@ func TestPublishCanRequireTests(t *testing.T) {
 				}
 				return
 			}
-			refusal, ok := err.(*rondo.Error) //nolint:errorlint // the engine answers it bare
+			refusal, ok := errors.AsType[*rondo.Error](err)
 			if !ok || refusal.Code != rondo.CodeInvalidDef || len(refusal.Fields) != 1 {
 				t.Fatalf("got %v", err)
 			}

@@ -2,6 +2,7 @@ package deftest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -140,7 +141,7 @@ func TestMalformedTestsAreRefusedWithTheirPlace(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := deftest.Parse([]json.RawMessage{json.RawMessage(test.test)})
-			e, ok := err.(*rondo.Error) //nolint:errorlint // Parse returns it bare
+			e, ok := errors.AsType[*rondo.Error](err)
 			if !ok || len(e.Fields) == 0 || e.Fields[0].Pointer != test.want {
 				t.Errorf("got %v, want a finding at %s", err, test.want)
 			}
