@@ -3,12 +3,12 @@ package acceptance
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/worker"
 	"github.com/rondo-engine/rondo/worker/httpbus"
@@ -80,15 +80,18 @@ func (n *tenant) joinModule(url string, handler worker.Handler) {
 // wantNoLag waits until a group has acknowledged everything.
 func (n *tenant) wantNoLag(group string) {
 	n.t.Helper()
+	groups, ok := n.w.modules.(bus.Groups)
+	if !ok {
+		n.t.Fatalf("on %s: the bus does not know its groups", n.w.ground.where())
+	}
 	n.await("group "+group+" has acknowledged everything", func() bool {
-		var groups listBody[struct {
-			Name string
-			Lag  int
-		}]
-		n.must(http.StatusOK, n.rest().as("root", rondo.ScopeAdmin).get("/events/groups"), "list groups").into(&groups)
-		for _, g := range groups.Items {
-			if g.Name == group {
-				return g.Lag == 0
+		lag, err := groups.Lag(n.t.Context())
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		for _, g := range lag[event.TypeAIReviewRequested] {
+			if g.Group == group {
+				return max(g.Unread, 0)+g.Pending == 0
 			}
 		}
 		return false
