@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	timerTick    = 250 * time.Millisecond // how often the store is asked for due work of other replicas
 	sweepEvery   = time.Second
 	sentEvery    = 100 * time.Millisecond
 	upkeepEvery  = 10 * time.Second
@@ -30,7 +29,7 @@ func (e *Engine) runTimers(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			e.log.Error("looking for due timers", "error", err)
 		}
-		wait := timerTick
+		wait := e.tick
 		if until := next.Sub(e.now()); err == nil && !next.IsZero() && until < wait {
 			wait = max(until, time.Millisecond)
 		}

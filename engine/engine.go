@@ -43,6 +43,9 @@ type Config struct {
 	Queue int
 	// Retention is how long delivered events stay on the bus. Default 7 days.
 	Retention time.Duration
+	// Tick is how often the store is asked for timers that are due: those that
+	// this engine has set it knows by itself. Default 250 ms.
+	Tick time.Duration
 	// Liveness is how often the engine looks for cases that have lost what would
 	// wake them. Default 5 s.
 	Liveness time.Duration
@@ -94,6 +97,7 @@ type Engine struct {
 	now       func() time.Time
 	log       *slog.Logger
 	retention time.Duration
+	tick      time.Duration
 	liveness  time.Duration
 	observer  Observer
 
@@ -126,6 +130,9 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Retention <= 0 {
 		cfg.Retention = 7 * 24 * time.Hour
 	}
+	if cfg.Tick <= 0 {
+		cfg.Tick = 250 * time.Millisecond
+	}
 	if cfg.Liveness <= 0 {
 		cfg.Liveness = 5 * time.Second
 	}
@@ -133,7 +140,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Shards = w.Writers()
 	}
 	e := &Engine{
-		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, liveness: cfg.Liveness, observer: cfg.Observer,
+		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, tick: cfg.Tick, liveness: cfg.Liveness, observer: cfg.Observer,
 		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), live: newHub(), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
@@ -236,7 +243,7 @@ func (e *Engine) Stop(ctx context.Context) {
 // an instance wants to be woken soon.
 func (e *Engine) committed(b caseloop.Batch) {
 	commit := Commit{Inputs: b.Inputs, Took: b.Took, Sent: b.Outbox}
-	soon := e.now().Add(timerTick)
+	soon := e.now().Add(e.tick)
 	wake := false
 	for _, d := range b.Decisions {
 		if after := d.Decision.Instance; after != nil {
