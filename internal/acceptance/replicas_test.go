@@ -3,6 +3,7 @@ package acceptance
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,7 @@ func TestTwoReplicasNeverAdvanceACaseTwice(t *testing.T) {
 					t.Errorf("on %s: %d distinct %s were sent for %d cases\n%s", w.ground.where(), got, requested, contested, w.describe(n.org))
 				}
 			}
+			n.contestForms()
 			checkEverything(t, w.store, w.ground.where(), "after two replicas fought over every completion")
 			w.wantEverythingSent(t)
 		})
@@ -112,4 +114,38 @@ func (n *tenant) firstRequest(caseID, eventType string) *event.Envelope {
 		return nil
 	}
 	return found[0]
+}
+
+// contestForms lets people give different answers to one question at the same
+// moment, each to another replica: exactly one counts.
+func (n *tenant) contestForms() {
+	n.t.Helper()
+	n.publish(signed)
+	for i := range contested / 3 {
+		caseID := fmt.Sprintf("form-%d", i)
+		n.start(caseID)
+		open, _ := n.instance(caseID)
+		var statuses [2]int
+		var people sync.WaitGroup
+		for who := range statuses {
+			people.Go(func() {
+				statuses[who] = n.restOf(who).act(open.ID, "complete-step", map[string]any{
+					"step_id": "sign", "outcome": "on_yes", "output": map[string]any{"place": fmt.Sprint("town-", who)},
+				}).Status
+			})
+		}
+		people.Wait()
+		if statuses[0]+statuses[1] != http.StatusOK+http.StatusConflict {
+			n.t.Errorf("on %s: two answers to the form of case %s got %v, want one 200 and one 409", n.w.ground.where(), caseID, statuses)
+		}
+		n.wantCompleted(caseID, "sign", "done")
+		n.wantInterventions(open.ID, "complete_step: running → completed")
+		winner := 0
+		if statuses[1] == http.StatusOK {
+			winner = 1
+		}
+		if after, _ := n.instance(caseID); !strings.Contains(string(after.Context["sign"]), fmt.Sprint("town-", winner)) {
+			n.t.Errorf("on %s: replica %d took the form of case %s, which keeps %s", n.w.ground.where(), winner, caseID, after.Context["sign"])
+		}
+	}
 }

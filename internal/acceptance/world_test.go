@@ -118,7 +118,7 @@ func (w *world) acking(d bus.Delivery) {
 func (w *world) startReplica(t *testing.T, prepare ...func(*replica)) *replica {
 	t.Helper()
 	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
-	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w, Liveness: sweepSoon}
+	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w, Tick: glance, Liveness: sweepSoon}
 	if r.bus != nil {
 		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon, w.acking}
 	}
