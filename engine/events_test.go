@@ -138,7 +138,7 @@ func TestADeadLetterThatStillIsNoneStays(t *testing.T) {
 			id := bury(t, s, "acme", "case.created", test.body)
 			_, _, err := e.ReplayDeadLetter(t.Context(), user(), "", id)
 			wantCode(t, "replay", err, rondo.CodeWrongState)
-			told, ok := err.(*rondo.Error) //nolint:errorlint // the very error is meant
+			told, ok := err.(*rondo.Error)
 			if !ok || len(told.Fields) == 0 || test.code != "" && told.Fields[0].Code != test.code {
 				t.Errorf("the error says %+v", err)
 			}

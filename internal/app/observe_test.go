@@ -1,6 +1,7 @@
 package app
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -31,31 +32,38 @@ func TestCommitsBecomeMetrics(t *testing.T) {
 	}{
 		"a request that went out again": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(asked, "ai_review.requested", "{}"), sent(fresh, "ai_review.requested", "{}")}},
-			[]string{"workflow_request_resent_total 1"}, "",
+			[]string{"workflow_request_resent_total 1"},
+			"",
 		},
 		"the first request of a case": {
 			engine.Commit{Changes: []engine.Change{{After: instance}}, Sent: []rondo.Outgoing{sent(asked, "ai_review.requested", "{}")}},
-			[]string{"workflow_request_resent_total 0"}, "",
+			[]string{"workflow_request_resent_total 0"},
+			"",
 		},
 		"a service level of a step": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(fresh, "workflow.sla_warned", `{"step_id":"ai"}`)}},
-			[]string{`workflow_sla_total{kind="run_ai_review",level="warned"} 1`}, "",
+			[]string{`workflow_sla_total{kind="run_ai_review",level="warned"} 1`},
+			"",
 		},
 		"a service level of branches": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(fresh, "workflow.sla_breached", `{"step_id":"both"}`)}},
-			[]string{`workflow_sla_total{kind="parallel",level="breached"} 1`}, "",
+			[]string{`workflow_sla_total{kind="parallel",level="breached"} 1`},
+			"",
 		},
 		"a service level of a case": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(fresh, "workflow.sla_breached", `{}`)}},
-			[]string{`workflow_sla_total{kind="workflow",level="breached"} 1`}, "",
+			[]string{`workflow_sla_total{kind="workflow",level="breached"} 1`},
+			"",
 		},
 		"a step that nobody knows": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(fresh, "workflow.sla_breached", `{"step_id":"gone"}`)}},
-			[]string{`workflow_sla_total{kind="unknown",level="breached"} 1`}, "",
+			[]string{`workflow_sla_total{kind="unknown",level="breached"} 1`},
+			"",
 		},
 		"healed and purged": {
 			engine.Commit{Healed: map[string]int{"wake": 2, "resend": 1}, Purged: 3},
-			[]string{`workflow_liveness_healed_total{cause="wake"} 2`, `workflow_liveness_healed_total{cause="resend"} 1`, "workflow_instance_purged_total 3"}, "",
+			[]string{`workflow_liveness_healed_total{cause="wake"} 2`, `workflow_liveness_healed_total{cause="resend"} 1`, "workflow_instance_purged_total 3"},
+			"",
 		},
 		"an ordinary event": {engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(rondo.ID{15: 7}, "workflow.started", "{}")}}, nil, "workflow_sla_total{"},
 	}
@@ -65,7 +73,7 @@ func TestCommitsBecomeMetrics(t *testing.T) {
 			m := metrics.New(metrics.Options{})
 			Meter(m).Committed(test.commit)
 			page := httptest.NewRecorder()
-			m.Handler().ServeHTTP(page, httptest.NewRequest("GET", "/metrics", nil))
+			m.Handler().ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			for _, line := range test.want {
 				if !strings.Contains(page.Body.String(), line+"\n") {
 					t.Errorf("no line %q in\n%s", line, page.Body)

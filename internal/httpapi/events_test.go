@@ -117,15 +117,18 @@ func TestEventRequestsReachTheEngineWhole(t *testing.T) {
 		},
 		"a discard": {
 			"POST", letterPath + "/discard?org_id=acme", `{"reason":"why"}`,
-			func(f *fake) any { return []string{f.happenings.org, f.happenings.note} }, []string{"acme", "why"},
+			func(f *fake) any { return []string{f.happenings.org, f.happenings.note} },
+			[]string{"acme", "why"},
 		},
 		"acks": {
 			"POST", "/events/acks", `{"group":"my.group-1","event_ids":["01000000-0000-7000-8000-000000000004"]}`,
-			func(f *fake) any { return []any{f.happenings.group, f.happenings.acked} }, []any{"my.group-1", []rondo.ID{eventID}},
+			func(f *fake) any { return []any{f.happenings.group, f.happenings.acked} },
+			[]any{"my.group-1", []rondo.ID{eventID}},
 		},
 		"a stream": {
 			"GET", "/events/stream?group=mine&types=workflow.halted,case.created,workflow.halted", "",
-			func(f *fake) any { return []any{f.happenings.group, f.happenings.types} }, []any{"mine", []string{"case.created", "workflow.halted"}},
+			func(f *fake) any { return []any{f.happenings.group, f.happenings.types} },
+			[]any{"mine", []string{"case.created", "workflow.halted"}},
 		},
 		"a group with an odd name": {
 			"DELETE", "/events/groups/http:a%252Fb:mine", "", func(f *fake) any { return f.happenings.retired }, "http:a%2Fb:mine",
@@ -314,7 +317,7 @@ func TestAReaderThatIsGoneEndsItsStream(t *testing.T) {
 	feed := &fakeFeed{events: []rondo.Delivered{{EventID: eventID, Type: "t", Envelope: []byte(`{}`)}, {EventID: id(5), Type: "t", Envelope: []byte(`{}`)}}}
 	b.engine.happenings.feed = feed
 	w := &cutWriter{ResponseRecorder: httptest.NewRecorder(), left: 100}
-	b.ServeHTTP(w, httptest.NewRequest("GET", "/events/stream?group=mine&types=t", nil))
+	b.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/events/stream?group=mine&types=t", nil))
 	if !feed.closed {
 		t.Error("the feed was left open: its unacked events would wait for a minute")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -215,7 +216,7 @@ func (c *consumer) flush(ctx context.Context) error {
 				continue
 			}
 			c.mu.Lock()
-			c.acks = append(ids[:len(ids):len(ids)], c.acks...)
+			c.acks = append(slices.Clip(ids), c.acks...)
 			c.mu.Unlock()
 			return err
 		}
