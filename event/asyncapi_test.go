@@ -128,6 +128,55 @@ func TestModulesAreTheMirrorImage(t *testing.T) {
 	}
 }
 
+func TestEveryReferenceOfADocumentLeadsSomewhere(t *testing.T) {
+	t.Parallel()
+	for _, role := range Roles() {
+		raw, _ := readAsyncAPI(t, role)
+		var document any
+		if err := json.Unmarshal(raw, &document); err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		var walk func(value any)
+		walk = func(value any) {
+			switch value := value.(type) {
+			case []any:
+				for _, element := range value {
+					walk(element)
+				}
+			case map[string]any:
+				if to, ok := value["$ref"].(string); ok {
+					found++
+					if !leads(document, to) {
+						t.Errorf("%s: %s leads nowhere", role, to)
+					}
+				}
+				for _, part := range value {
+					walk(part)
+				}
+			}
+		}
+		walk(document)
+		if found == 0 {
+			t.Errorf("%s: there is no reference: the test looks at the wrong place", role)
+		}
+	}
+}
+
+// leads reports whether a reference within a document finds something.
+func leads(document any, to string) bool {
+	for _, name := range strings.Split(strings.TrimPrefix(to, "#/"), "/") {
+		object, ok := document.(map[string]any)
+		if !ok {
+			return false
+		}
+		if document, ok = object[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
 // compileMessage compiles the schema of a whole event.
 func compileMessage(t *testing.T, eventType string, payload []byte) *jsonschema.Schema {
 	t.Helper()
