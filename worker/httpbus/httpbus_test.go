@@ -47,7 +47,7 @@ func rest(t *testing.T, observer engine.Observer) (*engine.Engine, string) {
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	api, err := httpapi.New(httpapi.Config{Cases: e, Definitions: e, Events: e, Trials: e, Jobs: e, Health: e, Auth: bearer{}})
+	api, err := httpapi.New(httpapi.Config{Cases: e, Definitions: e, Events: e, Trials: e, Jobs: e, Retention: e, Health: e, Auth: bearer{}})
 	if err != nil {
 		t.Fatal(err)
 	}
