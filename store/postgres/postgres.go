@@ -97,7 +97,7 @@ func Open(url string, opts Options) (*Store, error) {
 	// Every statement here finds its rows by an index, and finds few. The planner
 	// would rather scan a young table whose keys look alike, and then the cost of a
 	// batch grows with the table.
-	for _, scan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"} {
+	for _, scan := range []string{"enable_seqscan", "enable_hashjoin", "enable_mergejoin", "enable_incremental_sort", "jit"} {
 		params[scan] = "off"
 	}
 	params["plan_cache_mode"] = "force_generic_plan" // parameters never change the plan
@@ -125,6 +125,7 @@ func Open(url string, opts Options) (*Store, error) {
 		Contains:   "strpos(%s, ?) > 0",
 		Ignore:     "ON CONFLICT DO NOTHING",
 		BigInt:     "bigint",
+		ListOrder:  ", mode DESC", // the primary key has only the id: the planner would walk all of it
 		Head:       "SELECT seq FROM log_head WHERE id = 1",
 		Unique:     func(err error) bool { return hasState(err, uniqueViolation) },
 		Fault:      faultOf,

@@ -26,8 +26,8 @@ type Dialect struct {
 	// Head is a query for the highest number of the log.
 	Head string
 	// ListIndex follows FROM instances where a planner must be told which index
-	// has the order of a list.
-	ListIndex string
+	// has the order of a list; ListOrder follows ORDER BY id DESC for the same.
+	ListIndex, ListOrder string
 	// Unique reports whether an error is a refused second row of a key.
 	Unique func(error) bool
 	// Fault says what kind of trouble any other error is.

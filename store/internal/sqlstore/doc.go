@@ -22,9 +22,12 @@
 //     Recent.
 //   - The index for lists begins with the status and not with the org: a planner
 //     that knows nothing yet of the data can then find the instances of a case by
-//     one index only, the right one.
+//     one index only, the right one. It also has the columns that lists are filtered
+//     by and that stay while a case goes from step to step, so that rows which do not
+//     match are not read; only a filter by live step looks at the rows themselves.
 //   - parked names the ledger rows that wait for their case: a side table, so
-//     that ordinary events pay for no index of it.
+//     that ordinary events pay for no index of it. loose_events does the same for
+//     what people look for in the ledger, attributes for what they search by.
 //   - cases is the lock row of a case where the database locks rows.
 //   - events.type is not indexed: only the first group that ever joins a stream
 //     of the embedded bus looks for it.

@@ -34,11 +34,14 @@ func (c *conditions) where() string {
 }
 
 // newest orders and limits a list that is newest first, by id.
-func (c *conditions) newest(page store.Page) string {
+func (c *conditions) newest(page store.Page) string { return c.newestThen("", page) }
+
+// newestThen is newest with more to order by.
+func (c *conditions) newestThen(more string, page store.Page) string {
 	if !page.After.IsZero() {
 		c.add("id < ?", ID(page.After))
 	}
-	return c.where() + " ORDER BY id DESC" + c.limit(page)
+	return c.where() + " ORDER BY id DESC" + more + c.limit(page)
 }
 
 // oldest is newest in the other direction.
@@ -92,7 +95,7 @@ func (c *Cold) listed(filter store.InstanceFilter) source {
 			if i > 0 {
 				query.WriteString(" UNION ALL ")
 			}
-			query.WriteString("SELECT id FROM (SELECT id FROM instances" + c.dialect.ListIndex + where.newest(page) + ") of_" + string(status))
+			query.WriteString("SELECT id FROM (SELECT id FROM instances" + c.dialect.ListIndex + where.newestThen(c.dialect.ListOrder, page) + ") of_" + string(status))
 			args = append(args, where.args...)
 		}
 		query.WriteString(" ORDER BY id DESC LIMIT ?")
