@@ -53,8 +53,11 @@ var eventListTests = []test{
 	}},
 	{name: "a list of the whole ledger is refused", run: func(d *db) {
 		for _, filter := range []store.EventFilter{
-			{OrgID: "acme"}, {OrgID: "acme", Outcome: rondo.OutcomeApplied}, {OrgID: "acme", Type: "case.created"},
-			{CaseID: "c-1"}, {Outcome: rondo.OutcomeParked},
+			{OrgID: "acme"},
+			{OrgID: "acme", Outcome: rondo.OutcomeApplied},
+			{OrgID: "acme", Type: "case.created"},
+			{CaseID: "c-1"},
+			{Outcome: rondo.OutcomeParked},
 		} {
 			_, err := d.EventList(d.ctx(), filter, store.Page{Limit: 1})
 			wantCode(d.t, err, rondo.CodeInvalid)
