@@ -37,6 +37,21 @@ const (
 		"halt_consent":{"kind":"halt","params":{"reason_code":"consent_missing"}},
 		"halt_images":{"kind":"halt","params":{"reason_code":"insufficient_images"}},
 		"halt_ai":{"kind":"halt","params":{"reason_code":"ai_review_failed"}}}}`
+
+	// errands waits in every way: two branches at once, a person in one of them,
+	// and a pause after they have met.
+	errands = `{"name":"errands","start_step":"both","steps":{
+		"both":{"kind":"parallel","params":{"branches":{"machine":"consent_gate","person":"look"}},"transitions":{"on_complete":"pause"}},
+		"look":{"kind":"manual","params":{"title":"Look at it","outcomes":["on_seen"],
+			"form":{"type":"object","required":["remark"],"properties":{"remark":{"type":"string"}}}},"transitions":{"on_seen":"JOIN"}},
+		"consent_gate":{"kind":"gate_on_consent","params":{"types":["ai_analysis"]},"timeout_seconds":900,"transitions":{"on_pass":"ai_review","on_fail":"halt_consent"}},
+		"ai_review":{"kind":"run_ai_review","timeout_seconds":900,"max_retries":3,"retry_backoff":"fixed","retry_base_seconds":1,"transitions":{"on_complete":"JOIN","on_failure":"halt_ai"}},
+		"pause":{"kind":"delay","params":{"seconds":1},"transitions":{"on_complete":"branch_confidence"}},
+		"branch_confidence":{"kind":"condition","expr":"ai_review.confidence < 0.7","transitions":{"on_true":"customer_review","on_false":"emit_done"}},
+		"customer_review":{"kind":"request_human_review","params":{"tier":"customer_clinician"},"timeout_seconds":900,"transitions":{"on_complete":"emit_done"}},
+		"emit_done":{"kind":"emit_final","transitions":{"on_complete":"TERMINAL"}},
+		"halt_consent":{"kind":"halt","params":{"reason_code":"consent_missing"}},
+		"halt_ai":{"kind":"halt","params":{"reason_code":"ai_review_failed"}}}}`
 )
 
 // crash is one crash test: two processes on one ground, of which one is killed
@@ -44,6 +59,7 @@ const (
 type crash struct {
 	t       *testing.T
 	ground  *ground
+	source  string // the definition
 	cases   int
 	kills   int
 	seed    uint64
@@ -54,7 +70,7 @@ type crash struct {
 	begun   time.Time
 }
 
-func newCrash(t *testing.T, p pair, cases, kills int) *crash {
+func newCrash(t *testing.T, p pair, source string, cases, kills int) *crash {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("kills processes for some tens of seconds: not in short mode")
@@ -68,7 +84,7 @@ func newCrash(t *testing.T, p pair, cases, kills int) *crash {
 		seed = parsed
 	}
 	c := &crash{
-		t: t, ground: newGround(t, p), cases: cases, kills: kills, seed: seed, random: rand.New(rand.NewPCG(seed, 1)),
+		t: t, ground: newGround(t, p), source: source, cases: cases, kills: kills, seed: seed, random: rand.New(rand.NewPCG(seed, 1)),
 		ids: rondo.NewIDs(time.Now), begun: time.Now(),
 	}
 	t.Logf("%s=%d on %s", envSeed, seed, c.ground.where())
@@ -238,7 +254,7 @@ func (c *crash) checkTold(ctx context.Context, instances []*rondo.Instance, publ
 }
 
 // answeredOnce says which ended requests do not have exactly one applied
-// outcome.
+// outcome, and whether people completed another number of steps than is recorded.
 func answeredOnce(c invariant.Case) []invariant.Violation {
 	applied := map[string]int{}
 	for _, e := range c.Events {
@@ -250,8 +266,12 @@ func answeredOnce(c invariant.Case) []invariant.Violation {
 		}
 	}
 	var found []invariant.Violation
+	byPeople := 0
 	for _, row := range c.Steps {
 		step := c.Snapshot.Steps[row.StepID]
+		if step.Contract.Behaviour == definition.BehaviourManual && row.Status == rondo.StepCompleted {
+			byPeople++
+		}
 		if step.Contract.Behaviour != definition.BehaviourRequest || row.Status != rondo.StepCompleted && row.Status != rondo.StepFailed {
 			continue
 		}
@@ -260,6 +280,9 @@ func answeredOnce(c invariant.Case) []invariant.Violation {
 				Invariant: "I6", Detail: fmt.Sprintf("%s#%d has %d applied outcomes", row.StepID, row.Attempt, n),
 			})
 		}
+	}
+	if byPeople != len(c.Interventions) {
+		found = append(found, invariant.Violation{Invariant: "I6", Detail: fmt.Sprintf("people completed %d steps, and %d interventions are recorded", byPeople, len(c.Interventions))})
 	}
 	return found
 }

@@ -194,11 +194,12 @@ func poison(n *tenant, good *event.Envelope) {
 	raw := redis.NewClient(options)
 	defer raw.Close()
 	before := len(deadLetters(n.t, n.w.store))
+	astray := n.event(event.TypeHumanReviewCompleted, good.CaseID, good.CorrelationID, decided("x"))
 	entries := []map[string]any{
 		{"envelope": "\x00\xff garbage"},
 		{"something": "else"},
 		{"envelope": `{"event_id":"not a uuid"}`},
-		{"envelope": strings.Replace(string(good.Encode()), event.TypeAIReviewCompleted, event.TypeHumanReviewCompleted, 1)},
+		{"envelope": string(astray.Encode())},
 		{"envelope": strings.Replace(string(good.Encode()), "raw-1", strings.Repeat("x", 300<<10), 1)},
 	}
 	for _, values := range entries {

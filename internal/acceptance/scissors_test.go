@@ -179,6 +179,15 @@ func (c cutBus) Publish(ctx context.Context, messages []bus.Message) error {
 	return c.scissors.effect(func() error { return c.Bus.Publish(ctx, messages) })
 }
 
+// Lag and Retire are asked of the bus below, which has groups on every ground.
+func (c cutBus) Lag(ctx context.Context) (map[string][]bus.GroupLag, error) {
+	return c.Bus.(bus.Groups).Lag(ctx)
+}
+
+func (c cutBus) Retire(ctx context.Context, group string) error {
+	return c.scissors.quietly(func() error { return c.Bus.(bus.Groups).Retire(ctx, group) })
+}
+
 func (c cutBus) Subscribe(ctx context.Context, sub bus.Subscription) (bus.Consumer, error) {
 	sub.AckWait = c.ackWait
 	consumer, err := c.Bus.Subscribe(ctx, sub)

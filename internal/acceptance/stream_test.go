@@ -271,8 +271,8 @@ func (n *tenant) awaitLag(group string, want int) {
 		Lag  int    `json:"lag"`
 	}
 	var groups listBody[groupBody]
-	n.await(fmt.Sprintf("group %s being %d events behind", group, want), func() bool {
+	n.w.await(n.t, fmt.Sprintf("group %s being %d events behind", group, want), func() bool {
 		n.must(http.StatusOK, n.rest().as("root", rondo.ScopeAdmin).get("/events/groups"), "list groups").into(&groups)
 		return slices.Contains(groups.Items, groupBody{group, want})
-	})
+	}, func() string { return fmt.Sprintf("the groups are %+v", groups.Items) })
 }
