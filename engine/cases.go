@@ -162,7 +162,11 @@ func (e *Engine) Instances(ctx context.Context, p rondo.Principal, filter store.
 	case filter.OrgID == EveryOrg:
 		filter.OrgID = ""
 	}
-	return e.store.Instances(ctx, filter, page)
+	found, err := e.store.Instances(ctx, filter, page)
+	if err == nil && len(found) == 0 && len(filter.Where) > 0 && page.After.IsZero() && filter.OrgID != "" {
+		err = e.checkSearchable(ctx, filter.OrgID, filter.Where)
+	}
+	return found, err
 }
 
 // Steps returns the finished attempts of an instance, and the instance, whose

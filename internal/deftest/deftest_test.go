@@ -132,18 +132,30 @@ func TestFailuresSayWhatWasSeen(t *testing.T) {
 
 func TestMalformedTestsAreRefusedWithTheirPlace(t *testing.T) {
 	for _, test := range []struct{ name, test, want string }{
-		{"an unknown member", `{"name": "x", "expects": {}}`, "/tests/0"},
-		{"two answers at once", `{"name": "x", "given": {"steps": {"a": {"silent": true, "complete": {}}}}}`, "/tests/0/given/steps/a"},
-		{"no answer", `{"name": "x", "given": {"steps": {"a": {"after": "3s"}}}}`, "/tests/0/given/steps/a"},
-		{"a time span that is none", `{"name": "x", "given": {"steps": {"a": {"after": "soon", "silent": true}}}}`, "/tests/0"},
-		{"an action that is none", `{"name": "x", "given": {"actions": [{"action": "explode"}]}}`, "/tests/0/given/actions/0/action"},
-		{"a mode that is none", `{"name": "x", "given": {"mode": "passive"}}`, "/tests/0/given/mode"},
+		{"an unknown member", `{"name": "x", "expects": {}}`, `/tests/0/expects "expects" is not known here; use name, given, expect`},
+		{
+			"an unknown member further in", `{"name": "x", "given": {"steps": {"a": {"compleet": {}}}}}`,
+			`/tests/0/given/steps/a/compleet "compleet" is not known here; use after, complete, fail, choose, form, silent`,
+		},
+		{"a list where a text belongs", `{"name": [], "given": {}}`, "/tests/0/name name must be a text"},
+		{"a text where a list belongs", `{"name": "x", "expect": {"path": "a"}}`, "/tests/0/expect/path path must be a list"},
+		{"two answers at once", `{"name": "x", "given": {"steps": {"a": {"silent": true, "complete": {}}}}}`, "/tests/0/given/steps/a give exactly one of complete, fail, choose and silent"},
+		{"no answer", `{"name": "x", "given": {"steps": {"a": {"after": "3s"}}}}`, "/tests/0/given/steps/a give exactly one of complete, fail, choose and silent"},
+		{
+			"a time span that is none", `{"name": "x", "given": {"steps": {"a": {"after": "soon", "silent": true}}}}`,
+			`/tests/0/given/steps/a/after "soon" is no time span; write "90s", "2h", "3d" or seconds`,
+		},
+		{"an action that is none", `{"name": "x", "given": {"actions": [{"action": "explode"}]}}`, "/tests/0/given/actions/0/action use halt, resume, cancel, retry_step, skip_step or set_mode"},
+		{"a mode that is none", `{"name": "x", "given": {"mode": "passive"}}`, "/tests/0/given/mode use active or client_driven"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := deftest.Parse([]json.RawMessage{json.RawMessage(test.test)})
 			e, ok := errors.AsType[*rondo.Error](err)
-			if !ok || len(e.Fields) == 0 || e.Fields[0].Pointer != test.want {
-				t.Errorf("got %v, want a finding at %s", err, test.want)
+			if !ok || len(e.Fields) == 0 {
+				t.Fatalf("got %v", err)
+			}
+			if got := e.Fields[0].Pointer + " " + e.Fields[0].Message; got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
 	}

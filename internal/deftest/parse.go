@@ -30,7 +30,7 @@ func Parse(raw []json.RawMessage) ([]Test, error) {
 		var t Test
 		at := "/tests/" + strconv.Itoa(i)
 		if err := strictjson.Unmarshal(one, &t, strictjson.RejectUnknownMembers(true)); err != nil {
-			wrong = append(wrong, rondo.FieldError{Code: "malformed_test", Pointer: at, Message: plain(err)})
+			wrong = append(wrong, malformed(at, err))
 			continue
 		}
 		if t.Name == "" {
@@ -61,7 +61,7 @@ func ParseFile(src []byte) ([]json.RawMessage, error) {
 			Tests []json.RawMessage `json:"tests"`
 		}
 		if err := strictjson.Unmarshal(body, &file, strictjson.RejectUnknownMembers(true)); err != nil {
-			return nil, invalid("", "malformed_tests", plain(err))
+			return nil, &rondo.Error{Code: rondo.CodeInvalid, Message: "a file of tests holds a list of them, as it is or as its member tests", Fields: []rondo.FieldError{malformed("", err)}}
 		}
 		return file.Tests, nil
 	}
@@ -178,9 +178,4 @@ func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Durat
 
 func invalid(pointer, code, message string) error {
 	return &rondo.Error{Code: rondo.CodeInvalid, Message: message, Fields: []rondo.FieldError{{Code: code, Pointer: pointer, Message: message}}}
-}
-
-// plain drops the package prefix of a decoding error.
-func plain(err error) string {
-	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "json: "), "cannot unmarshal ")
 }
