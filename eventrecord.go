@@ -11,7 +11,7 @@ type Outcome string
 // The outcomes of an inbound event.
 const (
 	OutcomeApplied   Outcome = "applied"   // it moved its case
-	OutcomeStale     Outcome = "stale"     // its attempt is no longer open
+	OutcomeStale     Outcome = "stale"     // no open attempt has its correlation id
 	OutcomeParked    Outcome = "parked"    // kept until the case can use it
 	OutcomeRepeated  Outcome = "repeated"  // says again what is already known
 	OutcomeNoted     Outcome = "noted"     // kept for the record, moves nothing
@@ -35,7 +35,10 @@ type EventRecord struct {
 	Outcome    Outcome
 	Duplicates int
 	Verdict    string // client-driven mode: on_path, early, repeated, skipped_gate, unknown
-	Error      string // why it was unmatched or rejected
+	// Error says why it was unmatched, rejected or, for want of an attempt that it
+	// could answer, stale; and of one that was applied how it broke its step's
+	// contract. "" otherwise. It begins with a code.
+	Error string
 }
 
 // EventKey identifies an inbound event.

@@ -13,8 +13,9 @@ import (
 type Receipt struct {
 	EventID   ID
 	Outcome   Outcome
-	Duplicate bool   // the event was known already; Outcome is the first one's
-	Error     string // why it was unmatched or rejected; "" otherwise
+	Duplicate bool   // the event was known already; Outcome is the first one's, Verdict and Error are empty
+	Verdict   string // as EventRecord.Verdict
+	Error     string // as EventRecord.Error
 }
 
 // ActionName is what a person can do to an instance. It is the spelling of rows,

@@ -44,7 +44,7 @@ func (e *Engine) PublishEvent(ctx context.Context, p rondo.Principal, raw []byte
 	if r.Err != nil {
 		return rondo.Receipt{}, r.Err
 	}
-	return rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Error: r.Reason}, nil
+	return rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Verdict: r.Verdict, Error: r.Reason}, nil
 }
 
 // Act does what a person asks of an instance and returns the instance after it:

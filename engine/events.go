@@ -40,7 +40,7 @@ func (e *Engine) ReplayEvent(ctx context.Context, p rondo.Principal, eventID ron
 	if r.Err != nil {
 		return rondo.Receipt{}, r.Err
 	}
-	return rondo.Receipt{EventID: eventID, Outcome: r.Outcome, Error: r.Reason}, nil
+	return rondo.Receipt{EventID: eventID, Outcome: r.Outcome, Verdict: r.Verdict, Error: r.Reason}, nil
 }
 
 // DeadLetters lists dead letters, newest first. An organisation sees those whose
@@ -98,7 +98,7 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, p rondo.Principal, org st
 	if r.Err != nil {
 		return letter, rondo.Receipt{}, r.Err
 	}
-	receipt := rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Error: r.Reason}
+	receipt := rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Verdict: r.Verdict, Error: r.Reason}
 	note := string(r.Outcome)
 	if r.Reason != "" {
 		note += ": " + r.Reason

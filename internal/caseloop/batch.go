@@ -142,7 +142,7 @@ func (b *batch) decideOne(loaded *store.Loaded, work *caseWork, in *Input, env f
 	}
 	var result Result
 	if decision.Event != nil {
-		result.Outcome, result.Reason = decision.Event.Outcome, decision.Event.Error
+		result.Outcome, result.Verdict, result.Reason = decision.Event.Outcome, decision.Event.Verdict, decision.Event.Error
 	}
 	b.fold(work, in, decision)
 	b.decided = append(b.decided, Decided{Before: before.Instance, Decision: decision, Healed: in.Heal && len(Flaws(before.Instance, before.Snapshot, env.Now)) > 0})

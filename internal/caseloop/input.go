@@ -68,7 +68,8 @@ type Result struct {
 	Outcome   rondo.Outcome   // events: the verdict, of the first delivery when Duplicate
 	Duplicate bool            // events: the event id was known already
 	Instance  *rondo.Instance // the instance after the input; nil when the case has none
-	Reason    string          // events: why it was unmatched or rejected
+	Verdict   string          // events: how a client drives its case; "" for a duplicate
+	Reason    string          // events: what is wrong with it; "" for a duplicate
 	Err       error           // refused, or not committed
 }
 

@@ -15,15 +15,15 @@ const (
 	MaxContext = 256 << 10 // bytes of all members together
 )
 
-// apply ends a live attempt with the event that answers it and moves on.
-func (m *move) apply(j judgement, e *event.Envelope) {
+// apply ends a live attempt with the event that answers it and moves on. It
+// returns how the attempt failed, nil when it did not.
+func (m *move) apply(j judgement, e *event.Envelope) *failure {
 	m.own()
 	i, payload := j.live, e.Payload
 	att := &m.inst.Machine.Live[i]
 	step := m.snap.Steps[att.StepID]
 	if j.match != nil {
-		m.arrive(i, step, e, j.match)
-		return
+		return m.arrive(i, step, e, j.match)
 	}
 	if m.inst.Mode == rondo.ModeClientDriven {
 		m.consume(att, e)
@@ -32,16 +32,18 @@ func (m *move) apply(j judgement, e *event.Envelope) {
 		defer m.rememberAnswer(step, e.Type, att.CorrelationID)
 	}
 	if step.Contract.Failed == e.Type && step.Contract.Completed != e.Type {
-		m.failLive(i, step, readFailure(payload, step))
-		return
+		failed := readFailure(payload, step)
+		m.failLive(i, step, failed)
+		return &failed
 	}
 	outcome, broken := m.outcome(step, payload)
 	if broken != nil {
 		m.failLive(i, step, *broken)
-		return
+		return broken
 	}
 	ended := m.end(i, ending{status: rondo.StepCompleted, output: payload, outcome: outcome})
 	m.follow(tokenOf(&ended), step.Transitions[outcome])
+	return nil
 }
 
 // outcome checks an output and says which transition it means; broken says how

@@ -8,12 +8,14 @@ import (
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
-// Why an event did not move its case; kept in the ledger.
+// Why an event did not move its case; kept in the ledger. One that moved it and
+// broke its step's contract has haltContractViolation there, with what is wrong.
 const (
 	errNoDefinition    = "no_definition"
 	errBeforeLaunch    = "before_launch"
 	errProductMismatch = "product_mismatch: the case belongs to another product"
 	errTypeMismatch    = "type_mismatch: the correlation id belongs to a step that is not answered by this event type"
+	errUnknownAttempt  = "unknown_correlation: no attempt that this event could answer has this correlation_id; answer with that of the request"
 	errTooManyParked   = "too_many_parked"
 	errParkedTooLong   = "parked_too_long"
 	errUnusedType      = "unused_type: no step of the definition is answered by this event type"
@@ -85,9 +87,24 @@ func (m *move) receive(e *event.Envelope) judgement {
 	m.deadline()
 	j := m.judge(e)
 	if j.outcome == rondo.OutcomeApplied {
-		m.apply(j, e)
+		j = m.applied(j, e)
 	}
 	return j
+}
+
+// applied applies an event and says what is wrong with it, if anything is.
+func (m *move) applied(j judgement, e *event.Envelope) judgement {
+	if broken := m.apply(j, e); broken != nil && broken.violation {
+		j.err = haltContractViolation + ": " + storable(broken.message)
+	}
+	return j
+}
+
+// storable keeps words in which a member's name may occur fit for a text column.
+func storable(words string) string {
+	const most = 1000
+	words = strings.ReplaceAll(words, "\x00", "\ufffd")
+	return strings.ToValidUTF8(words[:min(len(words), most)], "")
 }
 
 // judge says what an event means for the instance as it stands. It changes
@@ -166,7 +183,44 @@ func (m *move) answerTo(e *event.Envelope) judgement {
 		}
 		return m.accept(i)
 	}
+	if m.neverAsked(e) {
+		return judgement{outcome: rondo.OutcomeStale, err: errUnknownAttempt}
+	}
 	return judgement{outcome: rondo.OutcomeStale}
+}
+
+// neverAsked reports whether a correlation id that is not in flight is certain to
+// be no attempt's: nothing that an event of this type could answer has ended.
+// Where something has, the id may be its own; the state does not keep the ids of
+// ended attempts, so nothing is claimed.
+func (m *move) neverAsked(e *event.Envelope) bool {
+	inst := m.inst
+	if _, consumed := inst.Machine.Consumed[e.CorrelationID]; consumed || !inst.SupersedesID.IsZero() {
+		return false // known, or it may answer the instance before
+	}
+	asked := false
+	for _, step := range m.snap.StepsFor(e.Type) {
+		asked = asked || step.Contract.Behaviour == definition.BehaviourRequest
+	}
+	if _, err := rondo.ParseID(e.CorrelationID); err != nil || !asked {
+		return asked // Rondo gives attempts nothing but UUIDs
+	}
+	for id, life := range inst.Machine.Steps {
+		step := m.snap.Steps[id] // nil = a migration has left it behind
+		if step != nil && step.Contract.Completed != e.Type && step.Contract.Failed != e.Type {
+			continue
+		}
+		open := 0
+		for i := range inst.Machine.Live {
+			if inst.Machine.Live[i].StepID == id {
+				open++
+			}
+		}
+		if life.Attempts > open {
+			return false
+		}
+	}
+	return true
 }
 
 // accept says that an event ends a live attempt: now, or when the halted case is

@@ -94,7 +94,7 @@ func (m *move) rejudge(row *rondo.EventRecord) judgement {
 	j := m.judge(envelope)
 	if j.outcome == rondo.OutcomeApplied {
 		m.cause = envelope.EventID.String()
-		m.apply(j, envelope)
+		j = m.applied(j, envelope)
 	}
 	return j
 }

@@ -41,8 +41,9 @@ func (m *move) awaits(e *event.Envelope) (live int, found *evaluation) {
 	return -1, nil
 }
 
-// arrive ends a live wait with the event that came.
-func (m *move) arrive(i int, step *definition.Step, e *event.Envelope, match *evaluation) {
+// arrive ends a live wait with the event that came. It returns how the event
+// breaks the contract, nil when it does not.
+func (m *move) arrive(i int, step *definition.Step, e *event.Envelope, match *evaluation) *failure {
 	m.own()
 	att := &m.inst.Machine.Live[i]
 	if step.Match != nil {
@@ -50,14 +51,16 @@ func (m *move) arrive(i int, step *definition.Step, e *event.Envelope, match *ev
 	}
 	if match.err != nil {
 		m.conditionError(m.take(i), step, match.err)
-		return
+		return nil
 	}
 	if broken := m.checkOutput(step, e.Payload); broken != "" {
-		m.failLive(i, step, violated(broken))
-		return
+		failed := violated(broken)
+		m.failLive(i, step, failed)
+		return &failed
 	}
 	ended := m.end(i, ending{status: rondo.StepCompleted, output: e.Payload, outcome: definition.OnEvent})
 	m.follow(tokenOf(&ended), step.Transitions[definition.OnEvent])
+	return nil
 }
 
 // eventReader gives a match its roots: event is the envelope, all else is the

@@ -41,11 +41,12 @@ type envelope struct {
 type receipt struct {
 	EventID string  `json:"event_id" format:"uuid"`
 	Outcome string  `json:"outcome" enum:"applied,stale,parked,repeated,noted,unmatched,rejected"`
-	Error   *string `json:"error" doc:"Why it was unmatched or rejected, else null"`
+	Verdict *string `json:"verdict" doc:"Client-driven mode: whether the client kept to the path: on_path, early, repeated, skipped_gate or unknown. Null in active mode, and for an event that was known already"`
+	Error   *string `json:"error" doc:"What is wrong with the event: why it was unmatched or rejected, or stale because nothing asked for it, or how it broke its step's contract. Null when nothing is, and for an event that was known already"`
 }
 
 func viewReceipt(r rondo.Receipt) receipt {
-	return receipt{EventID: r.EventID.String(), Outcome: string(r.Outcome), Error: maybe(r.Error)}
+	return receipt{EventID: r.EventID.String(), Outcome: string(r.Outcome), Verdict: maybe(r.Verdict), Error: maybe(r.Error)}
 }
 
 type receiptOut struct {

@@ -58,14 +58,14 @@ func TestGoodEventRequestsAreAnswered(t *testing.T) {
 		"events with an outcome": {"GET", "/events?outcome=unmatched", "", `{"items":[` + eventJSON + `],"next_cursor":null}`},
 		"events of a case":       {"GET", "/events?case_id=case-1&event_type=case.created&limit=5", "", `{"items":[` + eventJSON + `],"next_cursor":null}`},
 		"an event":               {"GET", eventPath, "", eventJSON},
-		"replay an event":        {"POST", eventPath + "/replay", "", `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied","error":null}`},
+		"replay an event":        {"POST", eventPath + "/replay", "", `{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"applied","verdict":null,"error":null}`},
 		"event schemas":          {"GET", "/events/schemas", "", `{"items":[` + schemaJSON + `],"next_cursor":null}`},
 		"an event schema":        {"GET", "/events/schemas/case.created", "", schemaJSON},
 		"dead letters":           {"GET", "/events/dead-letters?status=open", "", `{"items":[{` + letterJSON + `}],"next_cursor":null}`},
 		"a dead letter":          {"GET", letterPath, "", `{` + letterJSON + `,"body":"{\"event_type\":","body_encoding":"text","truncated":false}`},
 		"replay a dead letter": {
 			"POST", letterPath + "/replay", "",
-			`{"dead_letter":{` + letterCore + `,"status":"replayed","note":"parked"` + settledJSON + `},"receipt":{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"parked","error":null}}`,
+			`{"dead_letter":{` + letterCore + `,"status":"replayed","note":"parked"` + settledJSON + `},"receipt":{"event_id":"01000000-0000-7000-8000-000000000004","outcome":"parked","verdict":null,"error":null}}`,
 		},
 		"discard a dead letter": {"POST", letterPath + "/discard", `{"reason":"a test of ours"}`, `{` + letterCore + `,"status":"discarded","note":"a test of ours"` + settledJSON + `}`},
 		"ack events": {

@@ -123,7 +123,7 @@ type ledgerEvent struct {
 	Outcome    string  `json:"outcome" enum:"applied,stale,parked,repeated,noted,unmatched,rejected"`
 	Duplicates int     `json:"duplicates"`
 	Verdict    *string `json:"verdict" doc:"Client-driven mode: on_path, early, repeated, skipped_gate or unknown"`
-	Error      *string `json:"error"`
+	Error      *string `json:"error" doc:"What is wrong with it: why it was unmatched or rejected, or stale because nothing asked for it, or how it broke its step's contract"`
 }
 
 func viewEvent(e rondo.EventRecord) ledgerEvent {
