@@ -71,7 +71,8 @@ func (c casesList) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, nonNil(page.Items))
+		page.Items = nonNil(page.Items)
+		return printJSON(s.out, page)
 	}
 	if err := printInstances(s, page.Items); err != nil {
 		return err

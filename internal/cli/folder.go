@@ -5,69 +5,266 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/client"
 	"github.com/rondo-engine/rondo/internal/definition"
 	"github.com/rondo-engine/rondo/internal/deftest"
 )
 
-// A folder of definitions, as it lies in a repository:
+// A folder of definitions, as it lies in a repository. Every command that reads
+// definition files reads it alike:
 //
-//	NAME.yaml          a definition (or .yml, .json)
-//	NAME.tests.yaml    tests of it, beside those inside it
-//	kinds/NAME.json    the contract of a step kind (or .yaml, .yml)
+//	NAME.yaml                a case definition for every product (or .yml, .json, .jsonc)
+//	NAME.tests.yaml          tests of it, beside those inside it
+//	products/ID/NAME.yaml    case definitions of one product; ID as in a URL
+//	conversations/NAME.yaml  definitions of kind conversation
+//	runs/NAME.yaml           definitions of kind run
+//	kinds/NAME.json          the contract of a step kind
+//	reason-codes.yaml        a list of reason codes
 type folder struct {
 	definitions []definitionFile
-	kinds       []rondo.StepKind
+	kinds       []kindFile
+	codes       []client.ReasonCode
+	codesFile   string
+	ignored     []string // what looks like a definition and is at no place for one, with why
 }
 
 // definitionFile is one definition with the tests beside it.
 type definitionFile struct {
-	path   string
-	source []byte
-	tests  []json.RawMessage
+	path    string
+	kind    rondo.DefinitionKind
+	product string // "" = every product
+	source  []byte
+	tests   []json.RawMessage
+	wrong   []rondo.FieldError // why the tests beside it cannot be read
 }
 
-// readFolder reads a folder, or the folder of a single definition file and that
-// file only. kindsDir is where the kinds are; "" = kinds/ in the folder, if any.
+// kindFile is one contract of a step kind.
+type kindFile struct {
+	path string
+	rondo.StepKind
+}
+
+// Folders with a meaning of their own.
+const (
+	productsFolder      = "products"
+	conversationsFolder = "conversations"
+	runsFolder          = "runs"
+	kindsFolder         = "kinds"
+	codesName           = "reason-codes"
+	testsSuffix         = ".tests"
+)
+
+var extensions = []string{".yaml", ".yml", ".json", ".jsonc"}
+
+// readFolder reads a folder, or a single definition file with the kinds and
+// codes of the folder that it is part of. kindsDir is where the kinds are; "" =
+// kinds/ of that folder, if there is one.
 func readFolder(path, kindsDir string) (folder, error) {
 	var f folder
 	info, err := os.Stat(path)
 	if err != nil {
 		return f, err
 	}
-	dir, files := path, []string{}
+	dir := path
+	if !info.IsDir() {
+		dir = filepath.Dir(path)
+	}
+	at := placeOf(dir)
 	if info.IsDir() {
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return f, err
-		}
-		for _, e := range entries {
-			if !e.IsDir() && isDefinitionFile(e.Name()) {
-				files = append(files, filepath.Join(path, e.Name()))
-			}
-		}
+		err = f.readAll(path, at)
 	} else {
-		dir, files = filepath.Dir(path), []string{path}
+		err = f.add(path, at)
 	}
-	for _, file := range files {
-		one, err := readDefinitionFile(file)
-		if err != nil {
-			return f, err
-		}
-		f.definitions = append(f.definitions, one)
+	if err != nil {
+		return f, err
 	}
-	f.kinds, err = readKinds(dir, kindsDir)
-	return f, err
+	if f.kinds, err = readKinds(at.root, kindsDir); err != nil {
+		return f, err
+	}
+	return f, f.readCodes(at.root)
 }
 
-func isDefinitionFile(name string) bool {
-	stem, ok := cutExtension(name)
-	return ok && !strings.HasSuffix(stem, ".tests") && stem != "reason-codes"
+// place is what a definition file is by where it lies.
+type place struct {
+	root    string // of the whole folder
+	kind    rondo.DefinitionKind
+	product string
+}
+
+func placeOf(dir string) place {
+	whole, err := filepath.Abs(dir)
+	if err != nil {
+		return place{root: dir, kind: rondo.KindCase}
+	}
+	up := filepath.Dir(whole)
+	switch {
+	case filepath.Base(whole) == conversationsFolder:
+		return place{root: filepath.Join(dir, ".."), kind: rondo.KindConversation}
+	case filepath.Base(whole) == runsFolder:
+		return place{root: filepath.Join(dir, ".."), kind: rondo.KindRun}
+	case filepath.Base(up) == productsFolder:
+		if id, err := url.PathUnescape(filepath.Base(whole)); err == nil {
+			return place{root: filepath.Join(dir, "..", ".."), kind: rondo.KindCase, product: id}
+		}
+	}
+	return place{root: dir, kind: rondo.KindCase}
+}
+
+// readAll reads the definitions of a folder, and those in the folders below it
+// that have a meaning.
+func (f *folder) readAll(dir string, at place) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case !e.IsDir():
+			err = f.readFile(path, at)
+		case at.root != dir: // only the top has folders below it
+			f.ignore(path, "only files are read here")
+		case e.Name() == conversationsFolder || e.Name() == runsFolder:
+			err = f.readAll(path, placeOf(path))
+		case e.Name() == productsFolder:
+			err = f.readProducts(path)
+		case e.Name() != kindsFolder:
+			f.ignore(path, "definitions of a product are in products/ID/")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFile takes a file that is a definition.
+func (f *folder) readFile(path string, at place) error {
+	stem, ok := cutExtension(path)
+	definition, tests := strings.CutSuffix(stem, testsSuffix)
+	switch {
+	case !ok || filepath.Base(stem) == codesName:
+		return nil
+	case !tests:
+		return f.add(path, at)
+	case !slices.ContainsFunc(extensions, func(ext string) bool { return exists(definition + ext) }):
+		f.ignored = append(f.ignored, fmt.Sprintf("%s (there is no definition %s beside it)", path, filepath.Base(definition)))
+	}
+	return nil
+}
+
+func (f *folder) readProducts(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if !e.IsDir() {
+			f.ignore(path, "definitions of a product are in products/ID/")
+			continue
+		}
+		if _, err := url.PathUnescape(e.Name()); err != nil {
+			return fmt.Errorf("%s is not named after a product: write it as in a URL", path)
+		}
+		if err := f.readAll(path, placeOf(path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignore notes what could have been meant as a definition.
+func (f *folder) ignore(path, why string) {
+	_ = filepath.WalkDir(path, func(at string, e fs.DirEntry, err error) error { // what cannot be read is not meant
+		if err != nil {
+			return nil //nolint:nilerr // go on with what can be
+		}
+		hidden := strings.HasPrefix(e.Name(), ".")
+		if e.IsDir() && hidden {
+			return fs.SkipDir
+		}
+		if _, ok := cutExtension(at); !e.IsDir() && !hidden && ok {
+			f.ignored = append(f.ignored, fmt.Sprintf("%s (%s)", at, why))
+		}
+		return nil
+	})
+}
+
+// add reads one definition and the tests beside it.
+func (f *folder) add(path string, at place) error {
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	one := definitionFile{path: path, kind: at.kind, product: at.product, source: source}
+	stem, _ := cutExtension(path)
+	for _, ext := range extensions {
+		beside := stem + testsSuffix + ext
+		source, err := os.ReadFile(beside)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		tests, err := deftest.ParseFile(source)
+		if err != nil {
+			for _, found := range fieldsOf(err) {
+				found.Message = filepath.Base(beside) + ": " + found.Message
+				one.wrong = append(one.wrong, found)
+			}
+		}
+		one.tests = append(one.tests, tests...)
+	}
+	f.definitions = append(f.definitions, one)
+	return nil
+}
+
+// exportHint is the way out for who takes an export for a definition.
+const exportHint = "this is an export, not a definition: use rondo definitions import, or rondo definitions get --as yaml for the definition alone"
+
+// draft is the definition, its tests inside.
+func (d definitionFile) draft() (definition.Draft, error) {
+	if isExport(d.source) {
+		return definition.Draft{}, &rondo.Error{
+			Code: rondo.CodeInvalid, Message: "the file is not a definition", Fields: []rondo.FieldError{{Code: "is_export", Message: exportHint}},
+		}
+	}
+	draft, err := definition.ParseDraftOf(d.kind, d.source)
+	if err != nil || len(d.tests) == 0 {
+		return draft, err
+	}
+	tests, _, err := definition.TestsOf(draft.Body)
+	if err != nil {
+		return draft, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(draft.Body, &members); err != nil {
+		return draft, err
+	}
+	if members["tests"], err = json.Marshal(slices.Concat(tests, d.tests)); err != nil {
+		return draft, err
+	}
+	draft.Body, err = json.Marshal(members)
+	return draft, err
+}
+
+// isExport reports whether a document is what rondo definitions export prints.
+func isExport(source []byte) bool {
+	plain, err := definition.PlainJSON(source)
+	if err != nil {
+		return false
+	}
+	var members map[string]json.RawMessage
+	return json.Unmarshal(plain, &members) == nil && members["format"] != nil && members["definition"] != nil
 }
 
 // cutExtension splits the extension of a file that may hold a document.
@@ -76,66 +273,43 @@ func cutExtension(name string) (stem string, ok bool) {
 	return strings.TrimSuffix(name, ext), slices.Contains(extensions, ext)
 }
 
-var extensions = []string{".yaml", ".yml", ".json", ".jsonc"}
-
-func readDefinitionFile(path string) (definitionFile, error) {
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return definitionFile{}, err
-	}
-	one := definitionFile{path: path, source: source}
-	stem, _ := cutExtension(path)
-	for _, ext := range extensions {
-		beside := stem + ".tests" + ext
-		src, err := os.ReadFile(beside)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return one, err
-		}
-		tests, err := deftest.ParseFile(src)
-		if err != nil {
-			return one, fmt.Errorf("%s: %w", beside, err)
-		}
-		one.tests = append(one.tests, tests...)
-	}
-	return one, nil
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
-// readKinds reads the step kinds of a folder. A folder without any has none; one
-// that was asked for must be there.
-func readKinds(dir, kindsDir string) ([]rondo.StepKind, error) {
-	asked := kindsDir != ""
-	if !asked {
-		kindsDir = filepath.Join(dir, "kinds")
+// environment is what the definitions of the folder are judged by without a
+// server: what is built in, and what the folder holds.
+func (f folder) environment() definition.Environment {
+	env := definition.Environment{ReasonCodes: definition.SystemReasonCodes()}
+	for _, k := range f.kinds {
+		env.Kinds = append(env.Kinds, k.StepKind)
 	}
-	entries, err := os.ReadDir(kindsDir)
-	if !asked && errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	env.ReasonCodes = append(env.ReasonCodes, asCodes(f.codes)...) // later ones shadow
+	return env
+}
+
+func asCodes(codes []client.ReasonCode) []rondo.ReasonCode {
+	out := make([]rondo.ReasonCode, len(codes))
+	for i, c := range codes {
+		out[i] = rondo.ReasonCode{
+			Scope: c.Scope, Code: c.Code, RequiresNote: c.RequiresNote, ApplicableStepKinds: c.ApplicableStepKinds, Active: c.Active,
+		}
 	}
-	if err != nil {
-		return nil, err
+	return out
+}
+
+// warn tells on standard error what was left out.
+func (f folder) warn(s streams) {
+	for _, one := range f.ignored {
+		_, _ = fmt.Fprintln(s.err, "rondo: ignored:", one)
 	}
-	var kinds []rondo.StepKind
-	for _, e := range entries {
-		name, ok := cutExtension(e.Name())
-		if e.IsDir() || !ok {
-			continue
-		}
-		path := filepath.Join(kindsDir, e.Name())
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		contract, err := definition.PlainJSON(source)
-		if err == nil {
-			_, err = definition.ParseContract(contract)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		kinds = append(kinds, rondo.StepKind{Name: name, Version: 1, Contract: contract, Status: "active"})
+}
+
+// nothing is the error for a folder in which there are no definitions.
+func nothing(path, what string) error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalid, Message: fmt.Sprintf("there is nothing to %s in %s", what, path),
+		Hint: "a definition is a .yaml, .yml, .json or .jsonc file at the top, in products/ID/, conversations/ or runs/",
 	}
-	return kinds, nil
 }

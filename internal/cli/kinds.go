@@ -32,7 +32,7 @@ func (c kindsList) Run(ctx context.Context, s streams) error {
 
 func (r remote) printKinds(s streams, kinds []client.StepKind) error {
 	if r.json() {
-		return printJSON(s.out, nonNil(kinds))
+		return printList(s.out, kinds)
 	}
 	rows := [][]string{{"NAME", "VERSION", "OF", "BEHAVIOUR", "STATUS", "CREATED"}}
 	for _, kind := range kinds {

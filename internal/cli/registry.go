@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
 )
 
@@ -54,7 +53,7 @@ func (c definitionsList) Run(ctx context.Context, s streams) error {
 
 func (r remote) printDefinitions(s streams, found []client.Definition) error {
 	if r.json() {
-		return printJSON(s.out, nonNil(found))
+		return printList(s.out, found)
 	}
 	rows := [][]string{{"ID", "KIND", "PRODUCT", "NAME", "VERSION", "STATUS", "UPDATED"}}
 	for _, d := range found {
@@ -64,13 +63,6 @@ func (r remote) printDefinitions(s streams, found []client.Definition) error {
 }
 
 func versionText(d client.Definition) string { return strings.Trim(string(d.Version), `"`) }
-
-func nonNil[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
 
 type definitionsTemplates struct{ remote }
 
@@ -250,11 +242,4 @@ func (c definitionsImportOfFile) Run(ctx context.Context, s streams) error {
 	}
 	_, err = fmt.Fprintf(s.out, "%s %s %s: %s %s\n", made.Definition.Name, versionText(made.Definition), made.Definition.ID, made.Definition.Status, what)
 	return err
-}
-
-// printFindings prints everything that is wrong with something, place by place.
-func printFindings(s streams, findings []rondo.FieldError) {
-	for _, f := range findings {
-		_, _ = fmt.Fprintf(s.out, "  error    %-24s %s\n           %s\n", f.Code, f.Pointer, f.Message)
-	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -90,4 +91,24 @@ func readDocument(path string) ([]byte, error) {
 		return nil, rondo.Op(path, err)
 	}
 	return plain, nil
+}
+
+// printJSON prints anything as indented JSON.
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+// printList prints a whole list in the shape that lists of the API have.
+func printList[T any](w io.Writer, items []T) error {
+	return printJSON(w, client.Page[T]{Items: nonNil(items)})
+}
+
+func nonNil[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
 }

@@ -2,9 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -13,7 +12,7 @@ import (
 )
 
 type testCommand struct {
-	Paths    []string `arg:"" name:"path" help:"Definition files, or folders of them, with NAME.tests.yaml beside NAME.yaml."`
+	Paths    []string `arg:"" name:"path" help:"Definition files, or folders of them; tests are inside, or in NAME.tests.yaml beside NAME.yaml."`
 	Kinds    string   `placeholder:"DIR" help:"Folder of step kinds. Default: kinds/ beside the definitions, if there is one."`
 	Coverage float64  `placeholder:"PERCENT" default:"0" help:"Fail when the tests of a definition take less than this share of its transitions."`
 	Verbose  bool     `short:"v" help:"Show the path of every case and the transitions that no test takes."`
@@ -37,13 +36,16 @@ func (c testCommand) Run(_ context.Context, s streams) error {
 		if err != nil {
 			return err
 		}
-		env := definition.Environment{ReasonCodes: definition.SystemReasonCodes(), Kinds: found.kinds}
+		found.warn(s)
+		env, before := found.environment(), len(files)
 		for _, one := range found.definitions {
-			files = append(files, c.test(one, env))
+			if one.kind == rondo.KindCase { // others have no tests
+				files = append(files, c.test(one, env))
+			}
 		}
-	}
-	if len(files) == 0 {
-		return errors.New("no definition files there: a definition is a .yaml, .yml or .json file")
+		if len(files) == before {
+			return nothing(path, "test")
+		}
 	}
 	if err := c.print(s, files); err != nil {
 		return err
@@ -55,7 +57,7 @@ func (c testCommand) Run(_ context.Context, s streams) error {
 		}
 	}
 	if failed > 0 {
-		return invalidError{fmt.Sprintf("%d of %s do not pass", failed, count(len(files), "definition"))}
+		return invalidError{outOf(failed, len(files), "definition") + " failed"}
 	}
 	return nil
 }
@@ -63,38 +65,14 @@ func (c testCommand) Run(_ context.Context, s streams) error {
 // test plays the tests of one definition: those inside it and those beside it.
 func (c testCommand) test(one definitionFile, env definition.Environment) testedFile {
 	out := testedFile{File: one.path, Errors: []rondo.FieldError{}, Report: deftest.Report{Results: []deftest.Result{}}}
-	draft, err := definition.ParseDraft(one.source)
+	draft, err := one.draft()
 	if err != nil {
 		out.Errors = fieldsOf(err)
 		return out
 	}
 	out.Name = draft.Name
-	if report := definition.Validate(draft.Body, env); !report.Valid() {
-		out.Errors = report.Errors
-		return out
-	}
-	inside, _, err := definition.TestsOf(draft.Body)
-	if err != nil {
-		out.Errors = fieldsOf(err)
-		return out
-	}
-	tests, err := deftest.Parse(slices.Concat(inside, one.tests))
-	if err != nil {
-		out.Errors = fieldsOf(err)
-		return out
-	}
-	document, _, err := definition.Freeze(draft.Body, env)
-	if err != nil {
-		out.Errors = fieldsOf(err)
-		return out
-	}
-	snapshot, err := definition.Compile(document)
-	if err != nil {
-		out.Errors = fieldsOf(err)
-		return out
-	}
-	out.Report = deftest.Run(snapshot, tests)
-	if out.Report.Coverage.Percent < c.Coverage {
+	out.Report, out.Errors = play(draft.Body, env)
+	if out.Errors = append(out.Errors, one.wrong...); len(out.Errors) == 0 && out.Report.Coverage.Percent < c.Coverage {
 		out.Errors = append(out.Errors, rondo.FieldError{
 			Code:    "coverage",
 			Message: fmt.Sprintf("the tests take %.1f %% of the transitions, %.1f %% is asked for", out.Report.Coverage.Percent, c.Coverage),
@@ -104,9 +82,34 @@ func (c testCommand) test(one definitionFile, env definition.Environment) tested
 	return out
 }
 
+// play runs the tests of a case definition, or says why they cannot be run.
+func play(body json.RawMessage, env definition.Environment) (deftest.Report, []rondo.FieldError) {
+	none := deftest.Report{Results: []deftest.Result{}}
+	if report := definition.Validate(body, env); !report.Valid() {
+		return none, report.Errors
+	}
+	written, _, err := definition.TestsOf(body)
+	if err != nil {
+		return none, fieldsOf(err)
+	}
+	tests, err := deftest.Parse(written)
+	if err != nil {
+		return none, fieldsOf(err)
+	}
+	document, _, err := definition.Freeze(body, env)
+	if err != nil {
+		return none, fieldsOf(err)
+	}
+	snapshot, err := definition.Compile(document)
+	if err != nil {
+		return none, fieldsOf(err)
+	}
+	return deftest.Run(snapshot, tests), []rondo.FieldError{}
+}
+
 func (c testCommand) print(s streams, files []testedFile) error {
 	if c.Output == "json" {
-		return printJSON(s.out, files)
+		return printList(s.out, files)
 	}
 	var b strings.Builder
 	for _, f := range files {
@@ -114,10 +117,13 @@ func (c testCommand) print(s streams, files []testedFile) error {
 		if !f.Passed {
 			verdict = "FAIL"
 		}
-		fmt.Fprintf(&b, "%-4s  %s: %s, %d of %d transitions (%.1f %%)\n", verdict, f.File,
-			count(len(f.Report.Results), "test"), cover.TransitionsTaken, cover.Transitions, cover.Percent)
+		played := "cannot be tested"
+		if cover.Transitions > 0 {
+			played = fmt.Sprintf("%s, %d of %s (%.1f %%)", count(len(f.Report.Results), "test"), cover.TransitionsTaken, count(cover.Transitions, "transition"), cover.Percent)
+		}
+		fmt.Fprintf(&b, "%-4s  %s: %s\n", verdict, f.File, played)
 		for _, e := range f.Errors {
-			fmt.Fprintf(&b, "      %s %s\n      %s\n", e.Code, e.Pointer, e.Message)
+			fmt.Fprintf(&b, "      %s\n        %s\n", strings.TrimRight(e.Code+" "+e.Pointer, " "), e.Message)
 		}
 		for _, r := range f.Report.Results {
 			c.printResult(&b, r)
