@@ -11,7 +11,7 @@ import (
 // the binary and loads nothing from elsewhere, so that it works offline and
 // under a policy without inline code.
 //
-//go:embed docs/index.html docs/docs.js docs/docs.css
+//go:embed docs/index.html docs/docs.js docs/docs.css docs/examples.json
 var docsFiles embed.FS
 
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

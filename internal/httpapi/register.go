@@ -232,9 +232,10 @@ func document(version string) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "Rondo", Version: version,
+			Title: "Rondo API", Version: version,
 			Description: "Cases: event-driven workflows. Members without a value are null, never left out; problems leave out hint and errors. Times are RFC 3339 in UTC with microseconds. Lists are paged by an opaque cursor.",
 		},
+		Tags: docsTags(),
 		Components: &huma.Components{
 			Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
 			SecuritySchemes: map[string]*huma.SecurityScheme{
@@ -252,6 +253,9 @@ func (r *registrar) finish() ([]byte, error) {
 		}
 	}
 	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	if err := r.addExamples(); err != nil {
 		return nil, err
 	}
 	// huma describes its own error type with every operation; ours are problems.
