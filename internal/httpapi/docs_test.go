@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/httpapi"
 )
 
@@ -61,7 +62,11 @@ func TestExamplesOfBodiesAreAccepted(t *testing.T) {
 			continue
 		}
 		tried++
-		target := strings.NewReplacer("{id}", instanceID.String(), "{name}", "weigh").Replace(route.Path)
+		id, ok := map[string]rondo.ID{"workflow definition": definitionID, "reason code": reasonCodeID, "dead letter": letterID}[route.Noun]
+		if !ok {
+			id = instanceID
+		}
+		target := strings.ReplaceAll(route.Path, "{id}", id.String())
 		if rec := b.do(route.Method, target, body, "If-Match", "*"); rec.Code >= 300 {
 			t.Errorf("%s: the example is refused: %d %s", route.ID, rec.Code, rec.Body)
 		}
