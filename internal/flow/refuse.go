@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // allowedIn says in which states an instance allows an action. What an action
@@ -78,7 +79,7 @@ func (m *move) refuse(c Command) error {
 func (m *move) wrongState(action rondo.ActionName, message string) *rondo.Error {
 	inst := m.inst
 	late := inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt)
-	others := slices.DeleteFunc(Allowed(inst.Status, late), func(a rondo.ActionName) bool { return a == action })
+	others := slices.DeleteFunc(Allowed(inst.Status, late), func(a rondo.ActionName) bool { return a == action || !m.possible(a) })
 	refusal := rondo.WrongState(message)
 	switch words := listed(others, "and"); {
 	case inst.Status.Terminal():
@@ -86,9 +87,28 @@ func (m *move) wrongState(action rondo.ActionName, message string) *rondo.Error 
 	case late:
 		refusal.Hint = "past the deadline only " + words + " are allowed"
 	default:
-		refusal.Hint = fmt.Sprintf("a %s instance allows %s", inst.Status, words)
+		refusal.Hint = "the instance allows " + words + " now"
 	}
 	return refusal
+}
+
+// possible reports whether there is a step that the action can be about, where
+// status and deadline allow it. Actions on the whole case always are.
+func (m *move) possible(action rondo.ActionName) bool {
+	machine := &m.inst.Machine
+	halted := m.inst.Status == rondo.StatusHalted
+	live := func(status rondo.StepStatus, b definition.Behaviour) bool {
+		return slices.ContainsFunc(machine.Live, func(att rondo.Attempt) bool { return att.Status == status && m.behaves(&att, b) })
+	}
+	switch action {
+	case rondo.ActionCompleteStep:
+		return live(rondo.StepInProgress, definition.BehaviourManual)
+	case rondo.ActionRetryStep:
+		return halted || live(rondo.StepPending, definition.BehaviourRequest)
+	case rondo.ActionSkipStep:
+		return halted || len(machine.Live)+len(machine.Forks) > 0
+	}
+	return true
 }
 
 func unknownAction(action string) error {
