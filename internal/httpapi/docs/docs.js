@@ -122,9 +122,12 @@ function requestOf(path, inputs) {
 const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 
 function asCurl(method, url, headers, body) {
-  const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + url)];
+  const parts = ["curl -sN", ...(method === "GET" ? [] : ["-X", method]), quoted(location.origin + url)];
   for (const [name, value] of Object.entries(headers)) parts.push("-H", name === "Authorization" ? '"Authorization: Bearer $TOKEN"' : quoted(name + ": " + value));
-  if (body) parts.push("-d", quoted(body));
+  if (body) {
+    try { body = JSON.stringify(JSON.parse(body)); } catch { /* sent as it is */ }
+    parts.push("-d", quoted(body));
+  }
   return parts.join(" ");
 }
 
@@ -171,8 +174,9 @@ function tryIt(method, path, op) {
   }
   const send = el("button", { type: "submit", textContent: "Send" });
   const stop = el("button", { type: "button", textContent: "Stop", className: "second", hidden: true });
-  const curl = el("pre", { hidden: true }), answer = el("pre", { hidden: true, tabIndex: 0, role: "status" });
-  form.append(send, stop, curl, answer);
+  const answer = el("pre", { hidden: true, tabIndex: 0, role: "status" });
+  const curl = el("pre", {}), shell = el("details", { className: "quiet", hidden: true }, el("summary", { textContent: "The same with curl" }), curl);
+  form.append(send, stop, answer, shell);
   form.addEventListener("submit", async (submitted) => {
     submitted.preventDefault();
     const { url, headers } = requestOf(path, inputs);
@@ -181,7 +185,7 @@ function tryIt(method, path, op) {
     const abort = new AbortController();
     stop.onclick = () => abort.abort();
     send.disabled = true;
-    curl.hidden = answer.hidden = stop.hidden = false;
+    shell.hidden = answer.hidden = stop.hidden = false;
     curl.textContent = asCurl(method, url, headers, content);
     answer.textContent = "…";
     try {
