@@ -93,15 +93,20 @@ func (f *Facts) step(id string) *definition.Step {
 	return &definition.Step{ID: id, Contract: &definition.Contract{}}
 }
 
-// stepAt is a step of the snapshot that drove the instance at a time.
-func (f *Facts) stepAt(id string, at time.Time) *definition.Step {
+// snapshotAt is the snapshot that drove the instance at a time.
+func (f *Facts) snapshotAt(at time.Time) *definition.Snapshot {
 	for _, former := range f.Former {
 		if at.Before(former.Until) {
-			if step := former.Snapshot.Steps[id]; step != nil {
-				return step
-			}
-			break
+			return former.Snapshot
 		}
+	}
+	return f.Snapshot
+}
+
+// stepAt is a step of the snapshot that drove the instance at a time.
+func (f *Facts) stepAt(id string, at time.Time) *definition.Step {
+	if snapshot := f.snapshotAt(at); snapshot != nil && snapshot.Steps[id] != nil {
+		return snapshot.Steps[id]
 	}
 	return f.step(id)
 }

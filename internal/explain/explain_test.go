@@ -93,6 +93,12 @@ var worlds = map[string]struct {
 		w.answer("ai_review", "ai_review.failed", `{"reason_code":"model_broken","retryable":false}`)
 		w.act(flow.Command{Action: "resume", Reason: "the model is back"})
 	}},
+	"resumed with an answer parked": {"ai_only", func(w *world) {
+		toReview(w)
+		w.act(flow.Command{Action: "halt", ReasonCode: "manual_halt", Note: "The patient called"})
+		w.answer("ai_review", "ai_review.completed", `{"confidence":0.9,"diagnoses":[],"raw_response_id":"r"}`)
+		w.act(flow.Command{Action: "resume", Reason: "all is well"})
+	}},
 	"past its deadline": {"ai_only", func(w *world) {
 		w.created(`{"patient_id":"p-1","orchestration_mode":"client_driven"}`)
 		w.pass(31 * 24 * time.Hour)
@@ -105,6 +111,28 @@ var worlds = map[string]struct {
 		toReview(w)
 		w.answer("ai_review", "ai_review.completed", `{"confidence":0.9,"diagnoses":[],"raw_response_id":"r"}`)
 		w.event("ai_review.completed", "another", `{"confidence":0.1,"diagnoses":[],"raw_response_id":"r"}`)
+	}},
+	"halted by an answer that breaks the contract": {"clinician_only", func(w *world) {
+		w.created(begun)
+		w.answer("consent_gate", "consent.check.completed", `{"granted":"yes"}`)
+	}},
+	"halted by a request that cannot be built": {"clinician_only", func(w *world) { w.created(`{}`) }},
+	"answers that nothing asked for": {"ai_only", func(w *world) {
+		w.created(begun)
+		w.event("consent.check.completed", "mine", `{"granted":true}`)
+		asked := w.state.Instance.Machine.Live[0]
+		w.answer("consent_gate", "consent.check.completed", `{"granted":true,"missing_types":[]}`)
+		w.event("consent.check.completed", asked.CorrelationID, `{"granted":true}`)
+		w.event("consent.check.completed", asked.RequestID.String(), `{"granted":true}`)
+	}},
+	"driven ahead of its steps": {"ai_with_confidence_escalation", func(w *world) {
+		w.created(`{"patient_id":"p-1","orchestration_mode":"client_driven","images":[{"id":"i1","type":"DERMOSCOPIC"}]}`)
+		w.event("case.images_check.completed", "two", `{"count":3,"passed":true,"image_ids":["i1"]}`)
+		w.event("human_review.completed", "four", `{"decision":"confirm","reviewer_id":"r"}`)
+		w.event("consent.check.completed", "one", `{"granted":true,"missing_types":[]}`)
+		w.event("consent.check.completed", "one again", `{"granted":true,"missing_types":[]}`)
+		w.event("ai_review.failed", "three", `{"reason_code":"model_busy","retryable":true,"error":"out of memory"}`)
+		w.event("ext.unheard", "five", `{}`)
 	}},
 	"cancelled": {"ai_only", func(w *world) {
 		w.created(begun)

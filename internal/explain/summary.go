@@ -72,9 +72,9 @@ func (f *Facts) halted(w *Why) string {
 	case h.Outcome == Text(rondo.StepCompleted):
 		b.WriteString(": its outcome leads to a halt")
 	case code == "" || code == h.ReasonCode:
-		fmt.Fprintf(&b, ": its attempt %d %s", h.Attempt, ended(string(h.Outcome)))
+		fmt.Fprintf(&b, ": its attempt %d %s%s", h.Attempt, ended(string(h.Outcome)), bracketed(failureWords(h.Error)))
 	default:
-		fmt.Fprintf(&b, ": its attempt %d %s with %s", h.Attempt, ended(string(h.Outcome)), code)
+		fmt.Fprintf(&b, ": its attempt %d %s with %s%s", h.Attempt, ended(string(h.Outcome)), code, bracketed(failureWords(h.Error)))
 	}
 	b.WriteString(".")
 	if h.Note != "" {
@@ -108,7 +108,7 @@ func (f *Facts) sentence(w *Wait, step *definition.Step) string {
 	case w.For == ForTime && w.Status == string(rondo.StepPending) && step.Contract.Behaviour != definition.BehaviourDelay:
 		fmt.Fprintf(&b, "Waiting until %s to try %s again (%s)", f.clock(w.Until), w.StepID, attempt)
 		if w.LastError != "" {
-			fmt.Fprintf(&b, "; the attempt before failed with %s", w.LastError)
+			fmt.Fprintf(&b, "; the attempt before failed with %s%s", w.LastError, bracketed(f.lastWords(w.StepID)))
 		}
 		return b.String() + "."
 	case w.For == ForTime:
@@ -146,6 +146,14 @@ func (f *Facts) sentence(w *Wait, step *definition.Step) string {
 		fmt.Fprintf(&b, "; it has no timeout of its own, the case's deadline is %s.", f.clock(Time(f.Instance.DeadlineAt)))
 	}
 	return b.String()
+}
+
+// lastWords is what is known of how the newest finished attempt of a step failed.
+func (f *Facts) lastWords(stepID string) string {
+	if row := f.lastRow(stepID); row != nil {
+		return failureWords(row.Error)
+	}
+	return ""
 }
 
 func (f *Facts) since(w *Wait) string {

@@ -129,52 +129,6 @@ func textID(id rondo.ID) Text {
 	return Text(id.String())
 }
 
-func (f *Facts) event(e *rondo.EventRecord) Entry {
-	said := fmt.Sprintf("%s came: %s.", e.Type, verdict(e))
-	if e.Duplicates > 0 {
-		said += fmt.Sprintf(" It came again %s and was counted only.", times(e.Duplicates))
-	}
-	return Entry{ID: eventEntry(e), Kind: EntryEvent, Text: said, Detail: encoded(struct {
-		EventID       string `json:"event_id"`
-		EventType     string `json:"event_type"`
-		CorrelationID Text   `json:"correlation_id"`
-		Outcome       string `json:"outcome"`
-		Verdict       Text   `json:"verdict"`
-		Duplicates    int    `json:"duplicates"`
-		Error         Text   `json:"error"`
-	}{e.EventID.String(), e.Type, Text(text(e.Envelope, "correlation_id")), string(e.Outcome), Text(e.Verdict), e.Duplicates, Text(e.Error)})}
-}
-
-// verdict says what Rondo made of an event.
-func verdict(e *rondo.EventRecord) string {
-	var said string
-	switch e.Outcome {
-	case rondo.OutcomeApplied:
-		said = "it moved the case"
-	case rondo.OutcomeStale:
-		said = "stale, its attempt is no longer open"
-	case rondo.OutcomeParked:
-		said = "parked until the case can use it"
-	case rondo.OutcomeRepeated:
-		said = "it repeats what was known"
-	case rondo.OutcomeNoted:
-		said = "noted, it moves nothing"
-	case rondo.OutcomeUnmatched:
-		said = "unmatched, nothing wants it"
-	case rondo.OutcomeRejected:
-		said = "rejected"
-	default:
-		said = string(e.Outcome)
-	}
-	if e.Error != "" {
-		said += " (" + e.Error + ")"
-	}
-	if e.Verdict != "" {
-		said += ", " + strings.ReplaceAll(e.Verdict, "_", " ")
-	}
-	return said
-}
-
 func (f *Facts) intervention(done *rondo.Intervention) Entry {
 	who := done.PerformedBy
 	if who == "" {

@@ -24,7 +24,7 @@ func (f *Facts) stepMarks() []mark {
 		if !instantly(f.stepAt(row.StepID, row.CompletedAt).Contract.Behaviour) && !row.StartedAt.IsZero() {
 			e := f.stepStarted(&rondo.Attempt{
 				RowID: row.ID, StepID: row.StepID, Number: row.Attempt, Input: row.Input, StartedAt: row.StartedAt,
-			})
+			}, unbuilt(row))
 			begins, ids[e.ID] = append(begins, mark{at: row.StartedAt, entry: e}), row.ID
 		}
 		e := f.stepEnded(row)
@@ -34,7 +34,7 @@ func (f *Facts) stepMarks() []mark {
 		if att.StartedAt.IsZero() {
 			return // it waits out a backoff: it is told when it begins
 		}
-		e := f.stepStarted(att)
+		e := f.stepStarted(att, false)
 		begins, ids[e.ID] = append(begins, mark{at: att.StartedAt, entry: e}), att.RowID
 	}
 	for i := range f.Instance.Machine.Live {
@@ -64,22 +64,31 @@ func (f *Facts) stepMarks() []mark {
 	return append(out, begins...)
 }
 
-func (f *Facts) stepStarted(att *rondo.Attempt) Entry {
+// unbuilt reports whether an attempt failed because its request could not be
+// built: nobody was asked.
+func unbuilt(row *rondo.Step) bool {
+	return row.Status == rondo.StepFailed && row.StartedAt.Equal(row.CompletedAt) &&
+		text(row.Error, "code") == "contract_violation" && strings.HasPrefix(text(row.Error, "message"), "the request ")
+}
+
+func (f *Facts) stepStarted(att *rondo.Attempt, unbuilt bool) Entry {
 	step := f.stepAt(att.StepID, att.StartedAt)
 	var what string
-	switch step.Contract.Behaviour {
-	case definition.BehaviourRequest:
+	switch behaviour := step.Contract.Behaviour; {
+	case behaviour == definition.BehaviourRequest && unbuilt:
+		what = "its request could not be built"
+	case behaviour == definition.BehaviourRequest:
 		what = fmt.Sprintf("%s was asked with %s", named(Text(step.Contract.ClientModule), "the module"), step.Contract.Requested)
 		if f.modeAt(att.StartedAt) == rondo.ModeClientDriven {
 			what = "the client is to call " + named(Text(step.Contract.ClientModule), "the module")
 		}
-	case definition.BehaviourDelay:
+	case behaviour == definition.BehaviourDelay:
 		what = "a delay"
-	case definition.BehaviourWait:
+	case behaviour == definition.BehaviourWait:
 		what = "waits for " + step.WaitFor
-	case definition.BehaviourManual:
+	case behaviour == definition.BehaviourManual:
 		what = "a person is to complete it"
-	case definition.BehaviourParallel:
+	case behaviour == definition.BehaviourParallel:
 		what = fmt.Sprintf("%d branches, of which %d must join", len(step.Branches), step.Need)
 	default:
 		what = "begun"
@@ -119,7 +128,7 @@ func (f *Facts) endText(row *rondo.Step) string {
 	case step.Contract.Behaviour == definition.BehaviourCondition && row.Status == rondo.StepCompleted:
 		fmt.Fprintf(&b, "%s: %s is %s", row.StepID, text(row.Input, "expr"), strings.TrimSpace(string(member(row.Output, "result"))))
 		if seen := looked(row.Input); seen != "" {
-			fmt.Fprintf(&b, ": %s", seen)
+			fmt.Fprintf(&b, " (%s)", seen)
 		}
 	case step.Contract.Behaviour == definition.BehaviourHalt && row.Status == rondo.StepCompleted:
 		fmt.Fprintf(&b, "%s stops the case with %s", row.StepID, text(row.Input, "reason_code"))
@@ -129,10 +138,10 @@ func (f *Facts) endText(row *rondo.Step) string {
 			fmt.Fprintf(&b, ", attempt %d", row.Attempt)
 		}
 		if code := text(row.Error, "code"); code != "" {
-			fmt.Fprintf(&b, ", with %s", code)
-			if message := text(row.Error, "message"); message != "" {
-				fmt.Fprintf(&b, " (%s)", message)
-			}
+			fmt.Fprintf(&b, ", with %s%s", code, bracketed(failureWords(row.Error)))
+		}
+		if f.triedAgain(row) {
+			b.WriteString("; it is tried again")
 		}
 	}
 	if row.Outcome != "" {
@@ -150,46 +159,13 @@ func (f *Facts) endText(row *rondo.Step) string {
 	return b.String() + "."
 }
 
-// looked lists what a condition looked at, from the trace in its row.
-func looked(input json.RawMessage) string {
-	var trace []struct {
-		Expr   string          `json:"expr"`
-		Left   json.RawMessage `json:"left"`
-		Right  json.RawMessage `json:"right"`
-		Result json.RawMessage `json:"result"`
-		Error  string          `json:"error"`
+// triedAgain reports whether the machine itself makes another attempt.
+func (f *Facts) triedAgain(row *rondo.Step) bool {
+	if row.Outcome != "" || row.Status != rondo.StepFailed && row.Status != rondo.StepTimedOut {
+		return false
 	}
-	if json.Unmarshal(member(input, "trace"), &trace) != nil {
-		return ""
-	}
-	parts := make([]string, 0, len(trace))
-	for _, t := range trace {
-		part := t.Expr
-		switch {
-		case t.Left != nil && t.Right != nil:
-			part += fmt.Sprintf(" compared %s with %s", clip(string(t.Left)), clip(string(t.Right)))
-		case t.Left != nil:
-			part += " looked at " + clip(string(t.Left))
-		}
-		if len(trace) > 1 && t.Result != nil {
-			part += " (" + clip(string(t.Result)) + ")"
-		}
-		parts = append(parts, part)
-	}
-	return strings.Join(parts, ", ")
-}
-
-// clip keeps a value short enough for a sentence.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xc0 == 0x80 { // not in the middle of a rune
-		cut--
-	}
-	return s[:cut] + "…"
+	i := slices.IndexFunc(f.Steps, func(s rondo.Step) bool { return s.ID == row.ID })
+	return i >= 0 && !f.haltedThen(row, i)
 }
 
 // halts tells when the case halted by itself: after a halt step, or after an

@@ -122,11 +122,7 @@ func (w *world) event(eventType, correlation, payload string) {
 		EventID: named(2, w.sent), Type: eventType, SchemaVersion: event.SchemaVersion, OccurredAt: w.now, CorrelationID: correlation,
 		CaseID: "case-1", OrgID: "org-1", ProductID: "product-1", Payload: json.RawMessage(payload),
 	}
-	raw, err := json.Marshal(map[string]any{"event_id": e.EventID, "event_type": e.Type, "correlation_id": e.CorrelationID})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.do(flow.Event{Envelope: e, Raw: raw})
+	w.do(flow.Event{Envelope: e, Raw: e.Encode()})
 }
 
 // answer sends an event for a live step.
