@@ -6,7 +6,9 @@
 //     that it decides what is answered, when, how often and by whom. The clock is
 //     the test's: waiting a day takes no time.
 //   - Restarts cut an engine off from its store and bus at every single effect
-//     of a case, and let another go on.
+//     of a case, and let another go on: of the shipped templates, of the examples
+//     that wait in every way there is, and in the middle of a job.
+//   - Streams are read over real connections that break.
 //   - The crash tests run the real program in several processes, kill them as
 //     kill -9 does and look at what is left.
 //

@@ -171,11 +171,14 @@ func (n *tenant) migrateAll(bulk map[string]any) string {
 	if made.Count != migrating {
 		n.t.Errorf("on %s: the job is about %d instances", n.w.ground.where(), made.Count)
 	}
-	for _, next := range []moment{{effect: 1, before: true}, {}} {
+	for death, next := range []moment{{effect: 1, before: true}, {}} {
 		doomed := n.w.replicas[0]
 		n.await("the engine dying", func() bool { return doomed.scissors.isCut() || n.job(made.JobID).Status == "completed" })
 		if doomed.scissors.disarm() {
+			n.t.Logf("on %s: the engine died with %d of %d instances pending", n.w.ground.where(), n.job(made.JobID).Pending, migrating)
 			n.w.restartThen(n.t, 0, func(r *replica) { r.scissors.arm(next) })
+		} else if death == 0 {
+			n.t.Errorf("on %s: the engine outlived the first commit of its job", n.w.ground.where())
 		}
 	}
 	n.w.replicas[0].scissors.disarm()
