@@ -93,8 +93,11 @@ function inputFor(p) {
   return el("select", props, el("option", { value: "", textContent: "" }), ...schema.enum.map((word) => el("option", { value: word, textContent: word })));
 }
 
+const places = ["path", "query", "header"];
+
 function fields(op, form) {
-  return (op.parameters || []).map((p) => {
+  const inOrder = [...(op.parameters || [])].sort((a, b) => places.indexOf(a.in) - places.indexOf(b.in));
+  return inOrder.map((p) => {
     const input = inputFor(p);
     input.id = op.operationId + "." + p.name;
     form.append(el("div", { className: "field" },
