@@ -10,22 +10,30 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// Instance is a case as the API shows it, without its context.
+// Instance is a case as the API shows it, without the definition that drives it.
 type Instance struct {
-	ID           string        `json:"id"`
-	CaseID       string        `json:"case_id"`
-	OrgID        string        `json:"org_id"`
-	ProductID    string        `json:"product_id"`
-	DefinitionID string        `json:"definition_id"`
-	Mode         rondo.Mode    `json:"mode"`
-	Status       rondo.Status  `json:"status"`
-	HaltReason   *string       `json:"halt_reason"`
-	HaltNote     *string       `json:"halt_note"`
-	HaltStepID   *string       `json:"halt_step_id"`
-	StartedAt    time.Time     `json:"started_at"`
-	DeadlineAt   time.Time     `json:"deadline_at"`
-	CompletedAt  *time.Time    `json:"completed_at"`
-	CurrentSteps []CurrentStep `json:"current_steps"`
+	ID               string                     `json:"id"`
+	CaseID           string                     `json:"case_id"`
+	OrgID            string                     `json:"org_id"`
+	ProductID        string                     `json:"product_id"`
+	DefinitionID     string                     `json:"definition_id"`
+	SnapshotHash     string                     `json:"definition_snapshot_hash"`
+	Mode             rondo.Mode                 `json:"mode"`
+	Status           rondo.Status               `json:"status"`
+	HaltReason       *string                    `json:"halt_reason"`
+	HaltNote         *string                    `json:"halt_note"`
+	HaltStepID       *string                    `json:"halt_step_id"`
+	CancelledBy      *string                    `json:"cancelled_by"`
+	CancelledReason  *string                    `json:"cancelled_reason"`
+	DeadlineExceeded bool                       `json:"deadline_exceeded"`
+	SupersedesID     *string                    `json:"supersedes_id"`
+	SupersededByID   *string                    `json:"superseded_by_id"`
+	StartedAt        time.Time                  `json:"started_at"`
+	DeadlineAt       time.Time                  `json:"deadline_at"`
+	CompletedAt      *time.Time                 `json:"completed_at"`
+	Context          map[string]json.RawMessage `json:"context"`
+	Version          int64                      `json:"version"`
+	CurrentSteps     []CurrentStep              `json:"current_steps"`
 }
 
 // CurrentStep is a step in flight.
@@ -38,11 +46,12 @@ type CurrentStep struct {
 	TimeoutAt *time.Time       `json:"timeout_at"`
 }
 
-const instancesPath = "/workflow-instances"
+// InstancesPath is the path of the list of instances.
+const InstancesPath = "/workflow-instances"
 
 // InstancePath is the path of an instance, or of a part of it such as "why".
 func InstancePath(id, part string) string {
-	path := instancesPath + "/" + url.PathEscape(id)
+	path := InstancesPath + "/" + url.PathEscape(id)
 	if part != "" {
 		path += "/" + part
 	}
@@ -53,7 +62,7 @@ func InstancePath(id, part string) string {
 // route.
 func (c *Client) Instances(ctx context.Context, query url.Values) (Page[Instance], error) {
 	var page Page[Instance]
-	_, err := c.Do(ctx, Call{Path: instancesPath, Query: query}, &page)
+	_, err := c.Do(ctx, Call{Path: InstancesPath, Query: query}, &page)
 	return page, err
 }
 

@@ -141,3 +141,36 @@ func TestEachFollowsTheCursor(t *testing.T) {
 		t.Errorf("got %+v, %v", definitions, err)
 	}
 }
+
+func TestStreamsAreReadEventByEvent(t *testing.T) {
+	t.Parallel()
+	const sent = ": alive\n\nid: m1\nevent: timeline\ndata: {\"a\":1}\n\nevent: instance\ndata: {\ndata: }\n\nid: m2\nevent: timeline\ndata: late\n\n"
+	c, asked := answering(t, 200, "text/event-stream", sent)
+	var got []client.StreamEvent
+	err := c.Stream(t.Context(), client.Call{Path: "/workflow-instances/i1/stream"}, "m0", func(e client.StreamEvent) error {
+		got = append(got, e)
+		if e.Name == "instance" {
+			return client.ErrStop
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []client.StreamEvent{{ID: "m1", Name: "timeline", Data: []byte(`{"a":1}`)}, {Name: "instance", Data: []byte("{\n}")}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if mark := asked.Header.Get("Last-Event-ID"); mark != "m0" {
+		t.Errorf("Last-Event-ID %q, want m0", mark)
+	}
+}
+
+func TestAStreamThatIsRefusedSaysWhy(t *testing.T) {
+	t.Parallel()
+	c, _ := answering(t, 429, "application/problem+json", `{"code":"overloaded","detail":"too many"}`)
+	err := c.Stream(t.Context(), client.Call{Path: "/workflow-instances/i1/stream"}, "", func(client.StreamEvent) error { return nil })
+	if rondo.CodeOf(err) != rondo.CodeOverloaded {
+		t.Errorf("error %v, want overloaded", err)
+	}
+}

@@ -20,7 +20,9 @@ type Definition struct {
 	Version     json.RawMessage        `json:"version"` // a number; of runs a text
 	IsTemplate  bool                   `json:"is_template"`
 	Status      rondo.DefinitionStatus `json:"status"`
+	Mode        rondo.Mode             `json:"default_mode"`
 	Body        json.RawMessage        `json:"definition"`
+	Timeout     float64                `json:"workflow_timeout_seconds"`
 	CreatedBy   string                 `json:"created_by"`
 	CreatedAt   time.Time              `json:"created_at"`
 	UpdatedAt   time.Time              `json:"updated_at"`
@@ -72,7 +74,14 @@ type Imported struct {
 
 const definitionsPath = "/workflow-definitions"
 
-func definitionPath(id string) string { return definitionsPath + "/" + url.PathEscape(id) }
+// DefinitionPath is the path of a definition, or of a part of it such as "graph".
+func DefinitionPath(id, part string) string {
+	path := definitionsPath + "/" + url.PathEscape(id)
+	if part != "" {
+		path += "/" + part
+	}
+	return path
+}
 
 // Definitions lists definitions, newest first, all pages. The query is that of
 // the route: product_id, status, kind, name.
@@ -89,7 +98,7 @@ func (c *Client) Templates(ctx context.Context) ([]Definition, error) {
 
 // Definition reads one.
 func (c *Client) Definition(ctx context.Context, id string) (Definition, error) {
-	return c.definition(ctx, Call{Path: definitionPath(id)})
+	return c.definition(ctx, Call{Path: DefinitionPath(id, "")})
 }
 
 // CreateDefinition makes a draft.
@@ -100,7 +109,7 @@ func (c *Client) CreateDefinition(ctx context.Context, d NewDefinition) (Definit
 // ChangeDraft replaces the definition of a draft that still has the ETag.
 func (c *Client) ChangeDraft(ctx context.Context, id, etag string, body any, reason string) (Definition, error) {
 	return c.definition(ctx, Call{
-		Method: http.MethodPatch, Path: definitionPath(id), Header: http.Header{"If-Match": {etag}},
+		Method: http.MethodPatch, Path: DefinitionPath(id, ""), Header: http.Header{"If-Match": {etag}},
 		Body: map[string]any{"definition": body, "reason": reason},
 	})
 }
@@ -121,37 +130,37 @@ func (c *Client) CloneDefinition(ctx context.Context, id string, product *string
 	if reason != "" {
 		body["reason"] = reason
 	}
-	return c.definition(ctx, Call{Method: http.MethodPost, Path: definitionPath(id) + "/clone", Body: body})
+	return c.definition(ctx, Call{Method: http.MethodPost, Path: DefinitionPath(id, "clone"), Body: body})
 }
 
 // PublishDefinition makes a draft active.
 func (c *Client) PublishDefinition(ctx context.Context, id, reason string) (Definition, error) {
-	return c.definition(ctx, Call{Method: http.MethodPost, Path: definitionPath(id) + "/publish", Body: because(reason)})
+	return c.definition(ctx, Call{Method: http.MethodPost, Path: DefinitionPath(id, "publish"), Body: because(reason)})
 }
 
 // ArchiveDefinition takes a definition out of use, or discards a draft.
 func (c *Client) ArchiveDefinition(ctx context.Context, id, reason string) (Definition, error) {
-	return c.definition(ctx, Call{Method: http.MethodPost, Path: definitionPath(id) + "/archive", Body: because(reason)})
+	return c.definition(ctx, Call{Method: http.MethodPost, Path: DefinitionPath(id, "archive"), Body: because(reason)})
 }
 
 // ValidateDefinition says what would forbid publishing.
 func (c *Client) ValidateDefinition(ctx context.Context, id string) (Validation, error) {
 	var out Validation
-	_, err := c.Do(ctx, Call{Method: http.MethodPost, Path: definitionPath(id) + "/validate"}, &out)
+	_, err := c.Do(ctx, Call{Method: http.MethodPost, Path: DefinitionPath(id, "validate")}, &out)
 	return out, err
 }
 
 // DiffDefinitions says what turns one definition into another.
 func (c *Client) DiffDefinitions(ctx context.Context, from, to string) (Diff, error) {
 	var out Diff
-	_, err := c.Do(ctx, Call{Path: definitionPath(to) + "/diff", Query: url.Values{"against": {from}}}, &out)
+	_, err := c.Do(ctx, Call{Path: DefinitionPath(to, "diff"), Query: url.Values{"against": {from}}}, &out)
 	return out, err
 }
 
 // ExportDefinition returns the file that ImportDefinition takes.
 func (c *Client) ExportDefinition(ctx context.Context, id string) (json.RawMessage, error) {
 	var out json.RawMessage
-	_, err := c.Do(ctx, Call{Path: definitionPath(id) + "/export"}, &out)
+	_, err := c.Do(ctx, Call{Path: DefinitionPath(id, "export")}, &out)
 	return out, err
 }
 

@@ -18,10 +18,13 @@ func (c oneCase) act(ctx context.Context, s streams, action string, params map[s
 	if err != nil {
 		return err
 	}
-	if c.json() || params["dry_run"] == true {
+	switch {
+	case c.json():
 		return printJSON(s.out, answer)
+	case params["dry_run"] == true:
+		return printDocument(s.out, answer, "yaml")
 	}
-	return printInstance(s, answer)
+	return printInstance(ctx, s, server, answer)
 }
 
 // object is a JSON object on the command line.

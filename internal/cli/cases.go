@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type casesCommand struct {
 	Events        casesEvents   `cmd:"" help:"List the events that came in for a case."`
 	NextStep      casesNextStep `cmd:"" help:"Tell a client what to do next."`
 	Interventions casesActions  `cmd:"" help:"List what people did to a case."`
+	Follow        casesFollow   `cmd:"" help:"Tell what happens to a case as it happens, until it ends."`
 	Halt          casesHalt     `cmd:"" help:"Halt a running case."`
 	Resume        casesResume   `cmd:"" help:"Resume a halted case."`
 	Cancel        casesCancel   `cmd:"" help:"Cancel a case for good."`
@@ -31,71 +33,68 @@ type casesCommand struct {
 	SetMode       casesSetMode  `cmd:"" help:"Change who calls the modules."`
 	Supersede     casesReplace  `cmd:"" help:"Cancel a case and start it anew on the active definition."`
 	Migrate       casesMigrate  `cmd:"" help:"Go on with another version of the definition."`
+	Bulk          casesBulk     `cmd:"" help:"Do an action to every case that filters name, in the background."`
+}
+
+// caseFilter are the filters of lists of cases.
+type caseFilter struct {
+	Case        string `help:"Of this case id only." placeholder:"ID"`
+	Status      string `help:"running, halted, completed or cancelled only." placeholder:"STATUS"`
+	Product     string `help:"Of this product only." placeholder:"ID"`
+	Definition  string `help:"Of this definition only." placeholder:"ID"`
+	Mode        string `help:"active or client_driven only." placeholder:"MODE"`
+	Code        string `help:"Halted for this reason code only." placeholder:"CODE"`
+	Step        string `help:"With this step in flight only." placeholder:"STEP"`
+	Tag         string `help:"With this tag only." placeholder:"TAG"`
+	Where       string `help:"Tests of searchable values, such as 'ai_review.confidence<0.7'." placeholder:"TESTS"`
+	OlderThan   string `help:"Started longer ago than this, such as 90m, 48h, 3d." placeholder:"AGE"`
+	YoungerThan string `help:"Started not longer ago than this." placeholder:"AGE"`
+	StartedFrom string `help:"Started at this time or later (RFC 3339)." placeholder:"TIME"`
+	StartedTo   string `help:"Started before this time (RFC 3339)." placeholder:"TIME"`
+}
+
+// pairs are the filters by the names that the API has for them.
+func (f caseFilter) pairs() []string {
+	return []string{
+		"case_id", f.Case, "status", f.Status, "product_id", f.Product, "definition_id", f.Definition, "mode", f.Mode,
+		"reason_code", f.Code, "step_id", f.Step, "tag", f.Tag, "where", f.Where, "older_than", f.OlderThan,
+		"younger_than", f.YoungerThan, "started_from", f.StartedFrom, "started_to", f.StartedTo,
+	}
 }
 
 type casesList struct {
 	remote
-	Status     string `help:"running, halted, completed or cancelled only." placeholder:"STATUS"`
-	Product    string `help:"Of this product only." placeholder:"ID"`
-	Definition string `help:"Of this definition only." placeholder:"ID"`
-	Mode       string `help:"active or client_driven only." placeholder:"MODE"`
-	Reason     string `help:"Halted for this reason code only." placeholder:"CODE"`
-	Step       string `help:"With this step in flight only." placeholder:"STEP"`
-	Tag        string `help:"With this tag only." placeholder:"TAG"`
-	Where      string `help:"Tests of searchable values, such as 'ai_review.confidence<0.7'." placeholder:"TESTS"`
-	Limit      int    `help:"How many at most." default:"50"`
-}
-
-// Validate refuses what no page can hold.
-func (c casesList) Validate() error {
-	return firstWrong(rule{c.Limit >= 1 && c.Limit <= 200, "--limit must be 1 to 200"})
+	caseFilter
+	Reason string `hidden:"" help:"The same as --code."`
+	paged
 }
 
 // Run lists one page of cases.
 func (c casesList) Run(ctx context.Context, s streams) error {
-	server, err := c.client()
-	if err != nil {
-		return err
+	if c.Code == "" {
+		c.Code = c.Reason
 	}
-	query := url.Values{"limit": {fmt.Sprint(c.Limit)}}
-	for name, value := range map[string]string{
-		"status": c.Status, "product_id": c.Product, "definition_id": c.Definition, "mode": c.Mode,
-		"reason_code": c.Reason, "step_id": c.Step, "tag": c.Tag, "where": c.Where,
-	} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	page, err := server.Instances(ctx, query)
-	if err != nil {
-		return err
-	}
-	if c.json() {
-		page.Items = nonNil(page.Items)
-		return printJSON(s.out, page)
-	}
-	if err := printInstances(s, page.Items); err != nil {
-		return err
-	}
-	if page.NextCursor != nil {
-		_, _ = fmt.Fprintf(s.err, "rondo: there are more; narrow the list, or raise --limit\n")
-	}
-	return nil
+	return fetchList(ctx, s, c.remote, client.Call{Path: client.InstancesPath, Query: c.query(c.pairs()...)}, instanceHeading, instanceRow)
 }
 
-func printInstances(s streams, items []client.Instance) error {
-	rows := [][]string{{"CASE", "INSTANCE", "PRODUCT", "STATUS", "AT", "REASON", "STARTED"}}
-	for _, i := range items {
-		var at []string
-		for _, step := range i.CurrentSteps {
-			at = append(at, step.StepID)
+var instanceHeading = []string{"CASE", "PRODUCT", "STATUS", "AT", "SINCE", "REASON", "STARTED", "INSTANCE"}
+
+func instanceRow(i client.Instance) []string {
+	var at []string
+	var since *time.Time
+	for _, step := range i.CurrentSteps {
+		at = append(at, step.StepID)
+		if step.StartedAt != nil && (since == nil || step.StartedAt.Before(*since)) {
+			since = step.StartedAt // of what has waited longest
 		}
-		if len(at) == 0 && i.HaltStepID != nil {
-			at = []string{*i.HaltStepID}
-		}
-		rows = append(rows, []string{i.CaseID, i.ID, orDash(i.ProductID), string(i.Status), orDash(strings.Join(at, ", ")), orDash(text(i.HaltReason)), moment(i.StartedAt)})
 	}
-	return table(s.out, rows)
+	if len(at) == 0 && i.HaltStepID != nil {
+		at = []string{*i.HaltStepID}
+	}
+	return []string{
+		i.CaseID, orDash(i.ProductID), string(i.Status), orDash(strings.Join(at, ", ")), ago(since), orDash(text(i.HaltReason)),
+		moment(i.StartedAt), i.ID,
+	}
 }
 
 // oneCase names a case in a command.
@@ -111,49 +110,82 @@ func (c oneCase) instance(ctx context.Context) (*client.Client, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	page, err := server.Instances(ctx, url.Values{"case_id": {c.Case}, "limit": {"1"}})
+	page, err := server.Instances(ctx, query("case_id", c.Case, "limit", "1"))
 	if err != nil {
 		return nil, "", err
 	}
 	if len(page.Items) > 0 {
 		return server, page.Items[0].ID, nil
 	}
-	if _, err := rondo.ParseID(c.Case); err != nil {
+	if !isID(c.Case) {
 		return nil, "", &rondo.Error{Code: rondo.CodeNotFound, Message: "no such case", Hint: "rondo cases list shows the cases of your organisation"}
 	}
 	return server, c.Case, nil
 }
 
-// read gets a part of the case and prints it: as a table when show can, else as
-// JSON.
+// read gets a part of the case and prints it: with show, or as JSON.
 func (c oneCase) read(ctx context.Context, s streams, part string, show func(json.RawMessage) error) error {
 	server, id, err := c.instance(ctx)
 	if err != nil {
 		return err
 	}
-	var answer json.RawMessage
-	if _, err := server.Do(ctx, client.Call{Path: client.InstancePath(id, part)}, &answer); err != nil {
-		return err
-	}
-	if c.json() || show == nil {
-		return printJSON(s.out, answer)
-	}
-	return show(answer)
+	return c.fetchWith(ctx, s, server, client.Call{Path: client.InstancePath(id, part)}, show)
+}
+
+// readList is read for a list in columns.
+func readList[T any](ctx context.Context, s streams, c oneCase, part string, heading []string, row func(T) []string) error {
+	return c.read(ctx, s, part, func(answer json.RawMessage) error { return printItems(s, answer, heading, row) })
 }
 
 type casesGet struct{ oneCase }
 
 // Run shows a case.
 func (c casesGet) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "", func(answer json.RawMessage) error { return printInstance(s, answer) })
+	server, id, err := c.instance(ctx)
+	if err != nil {
+		return err
+	}
+	return c.fetchWith(ctx, s, server, client.Call{Path: client.InstancePath(id, "")}, func(answer json.RawMessage) error {
+		return printInstance(ctx, s, server, answer)
+	})
 }
 
-func printInstance(s streams, answer json.RawMessage) error {
+// printInstance shows where a case stands.
+func printInstance(ctx context.Context, s streams, server *client.Client, answer json.RawMessage) error {
 	var i client.Instance
 	if err := json.Unmarshal(answer, &i); err != nil {
 		return err
 	}
-	return printInstances(s, []client.Instance{i})
+	of := i.DefinitionID
+	if d, err := server.Definition(ctx, i.DefinitionID); err == nil { // not everybody may read definitions
+		of = fmt.Sprintf("%s, version %s  (%s)", d.Name, versionText(d), d.ID)
+	}
+	status := string(i.Status)
+	if i.HaltReason != nil {
+		status += ": " + *i.HaltReason + " at " + orDash(text(i.HaltStepID))
+	}
+	if i.CancelledBy != nil {
+		status += " by " + *i.CancelledBy
+	}
+	deadline := moment(i.DeadlineAt)
+	if i.DeadlineExceeded {
+		deadline += ", which is past"
+	}
+	err := details(s.out,
+		"Case", i.CaseID, "Instance", i.ID, "Status", status, "Note", text(i.HaltNote), "Cancelled for", text(i.CancelledReason),
+		"Product", i.ProductID, "Definition", of,
+		"Mode", string(i.Mode), "Started", moment(i.StartedAt), "Deadline", deadline, "Ended", maybeMoment(i.CompletedAt),
+		"Replaces", text(i.SupersedesID), "Replaced by", text(i.SupersededByID),
+		"Knows", strings.Join(slices.Sorted(maps.Keys(i.Context)), ", "))
+	if err != nil || len(i.CurrentSteps) == 0 {
+		return err
+	}
+	_, _ = fmt.Fprintln(s.out)
+	rows := [][]string{{"STEP", "KIND", "STATUS", "ATTEMPT", "SINCE", "TIMES OUT"}}
+	for _, step := range i.CurrentSteps {
+		rows = append(rows, []string{step.StepID, step.Kind, string(step.Status), fmt.Sprint(step.Attempt), ago(step.StartedAt), maybeMoment(step.TimeoutAt)})
+	}
+	return table(s.out, rows)
 }
 
 type (
@@ -161,21 +193,23 @@ type (
 	casesTimeline struct{ oneCase }
 	casesNextStep struct{ oneCase }
 	casesSteps    struct{ oneCase }
-	casesEvents   struct{ oneCase }
 	casesActions  struct{ oneCase }
 )
+
+type casesEvents struct {
+	oneCase
+	paged
+}
 
 // Run explains a case.
 func (c casesWhy) Run(ctx context.Context, s streams) error {
 	return c.read(ctx, s, "why", func(answer json.RawMessage) error {
 		var why struct {
 			Summary string `json:"summary"`
-			Next    []struct {
-				At   time.Time `json:"at"`
-				Text string    `json:"text"`
-			} `json:"next"`
+			Next    []said `json:"next"`
 			Actions []struct {
-				Action string `json:"action"`
+				Action string  `json:"action"`
+				StepID *string `json:"step_id"`
 			} `json:"actions"`
 		}
 		if err := json.Unmarshal(answer, &why); err != nil {
@@ -186,23 +220,35 @@ func (c casesWhy) Run(ctx context.Context, s streams) error {
 			_, _ = fmt.Fprintf(s.out, "  %s  %s\n", moment(next.At), next.Text)
 		}
 		var actions []string
+		steps := map[string][]string{} // of each action
 		for _, a := range why.Actions {
-			actions = append(actions, strings.ReplaceAll(a.Action, "_", "-"))
+			name := strings.ReplaceAll(a.Action, "_", "-")
+			if !slices.Contains(actions, name) {
+				actions = append(actions, name)
+			}
+			if a.StepID != nil {
+				steps[name] = append(steps[name], *a.StepID)
+			}
+		}
+		for i, name := range actions {
+			if of := steps[name]; len(of) > 0 {
+				actions[i] += " (" + strings.Join(of, ", ") + ")"
+			}
 		}
 		_, err := fmt.Fprintf(s.out, "You can: %s\n", orDash(strings.Join(actions, ", ")))
 		return err
 	})
 }
 
+// said is a line of a timeline.
+type said struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
+}
+
 // Run tells what happened.
 func (c casesTimeline) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "timeline", func(answer json.RawMessage) error {
-		type entry struct {
-			At   time.Time `json:"at"`
-			Text string    `json:"text"`
-		}
-		return printItems(s, answer, []string{"AT", "WHAT"}, func(i entry) []string { return []string{moment(i.At), i.Text} })
-	})
+	return readList(ctx, s, c.oneCase, "timeline", []string{"AT", "WHAT"}, func(i said) []string { return []string{moment(i.At), i.Text} })
 }
 
 // Run tells what to do next.
@@ -212,70 +258,42 @@ func (c casesNextStep) Run(ctx context.Context, s streams) error {
 
 // Run lists the attempts.
 func (c casesSteps) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "steps", func(answer json.RawMessage) error {
-		type step struct {
-			StepID    string     `json:"step_id"`
-			Kind      string     `json:"step_kind"`
-			Attempt   int        `json:"attempt"`
-			Status    string     `json:"status"`
-			Started   *time.Time `json:"started_at"`
-			Completed *time.Time `json:"completed_at"`
-			Error     struct {
-				Code string `json:"code"`
-			} `json:"error"`
-		}
-		return printItems(s, answer, []string{"STEP", "KIND", "ATTEMPT", "STATUS", "STARTED", "ENDED", "ERROR"}, func(i step) []string {
-			return []string{i.StepID, i.Kind, fmt.Sprint(i.Attempt), i.Status, maybeMoment(i.Started), maybeMoment(i.Completed), orDash(i.Error.Code)}
-		})
+	type step struct {
+		StepID    string     `json:"step_id"`
+		Kind      string     `json:"step_kind"`
+		Attempt   int        `json:"attempt"`
+		Status    string     `json:"status"`
+		Started   *time.Time `json:"started_at"`
+		Completed *time.Time `json:"completed_at"`
+		Error     struct {
+			Code string `json:"code"`
+		} `json:"error"`
+	}
+	return readList(ctx, s, c.oneCase, "steps", []string{"STEP", "KIND", "ATTEMPT", "STATUS", "STARTED", "ENDED", "ERROR"}, func(i step) []string {
+		return []string{i.StepID, i.Kind, fmt.Sprint(i.Attempt), i.Status, maybeMoment(i.Started), maybeMoment(i.Completed), orDash(i.Error.Code)}
 	})
 }
 
 // Run lists the ledger of a case.
 func (c casesEvents) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "events", func(answer json.RawMessage) error { return printItems(s, answer, eventHeading, eventRow) })
-}
-
-// ledgerRow is an inbound event as lists show it.
-type ledgerRow struct {
-	EventID  string    `json:"event_id"`
-	Type     string    `json:"event_type"`
-	Received time.Time `json:"received_at"`
-	Outcome  string    `json:"outcome"`
-	Verdict  *string   `json:"verdict"`
-	Repeats  int       `json:"duplicates"`
-	Error    *string   `json:"error"`
-}
-
-var eventHeading = []string{"RECEIVED", "TYPE", "OUTCOME", "VERDICT", "REPEATS", "EVENT", "ERROR"}
-
-func eventRow(i ledgerRow) []string {
-	return []string{moment(i.Received), i.Type, i.Outcome, orDash(text(i.Verdict)), fmt.Sprint(i.Repeats), i.EventID, orDash(text(i.Error))}
+	server, id, err := c.instance(ctx)
+	if err != nil {
+		return err
+	}
+	return c.fetchWith(ctx, s, server, client.Call{Path: client.InstancePath(id, "events"), Query: c.query()}, func(answer json.RawMessage) error {
+		return printItems(s, answer, caseEventHeading, caseEventRow)
+	})
 }
 
 // Run lists interventions.
 func (c casesActions) Run(ctx context.Context, s streams) error {
-	return c.read(ctx, s, "interventions", func(answer json.RawMessage) error {
-		type intervention struct {
-			Action  string    `json:"action"`
-			By      string    `json:"performed_by"`
-			Reason  *string   `json:"reason"`
-			Created time.Time `json:"created_at"`
-		}
-		return printItems(s, answer, []string{"AT", "ACTION", "BY", "REASON"}, func(i intervention) []string {
-			return []string{moment(i.Created), i.Action, i.By, orDash(text(i.Reason))}
-		})
+	type intervention struct {
+		Action  string    `json:"action"`
+		By      string    `json:"performed_by"`
+		Reason  *string   `json:"reason"`
+		Created time.Time `json:"created_at"`
+	}
+	return readList(ctx, s, c.oneCase, "interventions", []string{"AT", "ACTION", "BY", "REASON"}, func(i intervention) []string {
+		return []string{moment(i.Created), i.Action, i.By, orDash(text(i.Reason))}
 	})
-}
-
-// printItems prints the items of a list in columns.
-func printItems[T any](s streams, answer json.RawMessage, heading []string, row func(T) []string) error {
-	var page client.Page[T]
-	if err := json.Unmarshal(answer, &page); err != nil {
-		return err
-	}
-	rows := [][]string{heading}
-	for _, item := range page.Items {
-		rows = append(rows, row(item))
-	}
-	return table(s.out, rows)
 }

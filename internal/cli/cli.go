@@ -5,18 +5,13 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/rondo-engine/rondo"
 )
 
 // Exit codes. Scripts may depend on them.
@@ -41,6 +36,7 @@ type commands struct {
 	Cases       casesCommand       `cmd:"" help:"Cases of a server."`
 	Events      eventsCommand      `cmd:"" help:"Events of a server."`
 	Jobs        jobsCommand        `cmd:"" help:"Bulk jobs of a server."`
+	Retention   retentionCommand   `cmd:"" help:"How long a server keeps finished cases."`
 
 	Bench   benchCommand   `cmd:"" help:"Measure this machine."`
 	Sim     simCommand     `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`
@@ -82,52 +78,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "rondo: %v\nTry: rondo --help\n", err)
-		return exitUsage
+		return reportUsage(stderr, err)
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(streams{out: stdout, err: stderr}); err != nil {
 		return report(stderr, err)
 	}
 	return exitOK
-}
-
-// invalidError says that what was checked is wrong; the findings are printed
-// already.
-type invalidError struct{ summary string }
-
-func (e invalidError) Error() string { return e.summary }
-
-// oneLine joins the lines of a message, each once: drivers like to write several.
-func oneLine(message string) string {
-	var parts []string
-	for line := range strings.Lines(message) {
-		if line = strings.TrimSpace(line); line != "" && !slices.Contains(parts, line) {
-			parts = append(parts, line)
-		}
-	}
-	return strings.ReplaceAll(strings.Join(parts, "; "), ":; ", ": ")
-}
-
-// report prints what went wrong in one line and what to do in the next.
-func report(stderr io.Writer, err error) int {
-	_, _ = fmt.Fprintln(stderr, "rondo:", oneLine(err.Error()))
-	if e, ok := errors.AsType[*rondo.Error](err); ok {
-		for ; e != nil; e, _ = errors.AsType[*rondo.Error](e.Err) {
-			for _, f := range e.Fields {
-				if f.Message == e.Message { // the only one, said already
-					continue
-				}
-				_, _ = fmt.Fprintf(stderr, "       %s %s: %s\n", f.Code, f.Pointer, f.Message)
-			}
-			if e.Hint != "" {
-				_, _ = fmt.Fprintln(stderr, "      ", e.Hint)
-				break
-			}
-		}
-	}
-	if _, ok := errors.AsType[invalidError](err); ok || rondo.CodeOf(err) == rondo.CodeInvalidDef {
-		return exitInvalid
-	}
-	return exitFailure
 }

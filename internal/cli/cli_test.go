@@ -46,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"exits":   exits,
 			"answers": answers,
 			"shows":   shows,
+			"lastid":  lastID,
 		},
 	})
 }

@@ -1,13 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
@@ -23,53 +23,84 @@ type remote struct {
 }
 
 func (r remote) client() (*client.Client, error) {
-	return client.New(client.Config{BaseURL: r.Server, Token: r.Token, OrgID: r.Org})
+	address := r.Server
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return client.New(client.Config{BaseURL: address, Token: r.Token, OrgID: r.Org})
 }
 
 func (r remote) json() bool { return r.Output == "json" }
 
-// table prints rows in columns. The first row is the heading.
-func table(w io.Writer, rows [][]string) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			row[i] = strings.NewReplacer("\t", " ", "\n", " ", "\r", " ").Replace(cell)
+// fetch sends a call and prints its answer: with show, or as JSON when that is
+// asked for or show is nil.
+func (r remote) fetch(ctx context.Context, s streams, call client.Call, show func(json.RawMessage) error) error {
+	server, err := r.client()
+	if err != nil {
+		return err
+	}
+	return r.fetchWith(ctx, s, server, call, show)
+}
+
+func (r remote) fetchWith(ctx context.Context, s streams, server *client.Client, call client.Call, show func(json.RawMessage) error) error {
+	var answer json.RawMessage
+	if _, err := server.Do(ctx, call, &answer); err != nil {
+		return err
+	}
+	if r.json() || show == nil {
+		return printJSON(s.out, answer)
+	}
+	return show(answer)
+}
+
+// fetchInto is fetchWith for callers that need the answer whatever is printed.
+func (r remote) fetchInto(ctx context.Context, s streams, server *client.Client, call client.Call, out any, show func() error) error {
+	var answer json.RawMessage
+	if _, err := server.Do(ctx, call, &answer); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return err
+	}
+	if r.json() {
+		return printJSON(s.out, answer)
+	}
+	return show()
+}
+
+// fetchList prints a list in columns.
+func fetchList[T any](ctx context.Context, s streams, r remote, call client.Call, heading []string, row func(T) []string) error {
+	return r.fetch(ctx, s, call, func(answer json.RawMessage) error { return printItems(s, answer, heading, row) })
+}
+
+// maxLimit is how much one page can hold.
+const maxLimit = 200
+
+// paged are the flags of long lists.
+type paged struct {
+	Limit  int    `help:"How many at most, up to 200." default:"50"`
+	Cursor string `help:"Go on where a page ended: its next_cursor." placeholder:"CURSOR"`
+}
+
+// Validate refuses what no page can hold.
+func (p paged) Validate() error {
+	return firstWrong(rule{p.Limit >= 1 && p.Limit <= maxLimit, fmt.Sprintf("--limit must be 1 to %d", maxLimit)})
+}
+
+// query builds the query of this page: names and values in turn.
+func (p paged) query(pairs ...string) url.Values {
+	return query(append(pairs, "limit", fmt.Sprint(p.Limit), "cursor", p.Cursor)...)
+}
+
+// query makes a query of names and values in turn; what is empty is left out.
+func query(pairs ...string) url.Values {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
 		}
-		if _, err := fmt.Fprintln(columns, strings.TrimRight(strings.Join(row, "\t"), "\t")); err != nil {
-			return err
-		}
 	}
-	return columns.Flush()
-}
-
-// orDash shows that something is absent.
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-// moment shows a time to the second, in UTC.
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05")
-}
-
-func maybeMoment(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return moment(*t)
+	return values
 }
 
 // readDocument reads a file, or standard input for "-", in any syntax that
@@ -91,24 +122,4 @@ func readDocument(path string) ([]byte, error) {
 		return nil, rondo.Op(path, err)
 	}
 	return plain, nil
-}
-
-// printJSON prints anything as indented JSON.
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
-}
-
-// printList prints a whole list in the shape that lists of the API have.
-func printList[T any](w io.Writer, items []T) error {
-	return printJSON(w, client.Page[T]{Items: nonNil(items)})
-}
-
-func nonNil[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
 }

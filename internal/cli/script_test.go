@@ -59,6 +59,18 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	ask(ts, args[1], "", func(status int, body []byte) bool { return status == http.StatusOK && pattern.Match(body) })
 }
 
+// lastID keeps the first id of what was printed last in a variable: lastid NAME.
+func lastID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: lastid variable")
+	}
+	found := regexp.MustCompile(`"id": "([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("nothing on standard output has an id")
+	}
+	ts.Setenv(args[0], found[1])
+}
+
 // ask gets a page again and again until it is good, for 30 seconds at most.
 func ask(ts *testscript.TestScript, url, token string, good func(status int, body []byte) bool) (int, []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

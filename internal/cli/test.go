@@ -111,6 +111,11 @@ func (c testCommand) print(s streams, files []testedFile) error {
 	if c.Output == "json" {
 		return printList(s.out, files)
 	}
+	return printTested(s, c.Verbose, files...)
+}
+
+// printTested prints what the tests of definitions showed.
+func printTested(s streams, verbose bool, files ...testedFile) error {
 	var b strings.Builder
 	for _, f := range files {
 		verdict, cover := "ok", f.Report.Coverage
@@ -126,9 +131,9 @@ func (c testCommand) print(s streams, files []testedFile) error {
 			fmt.Fprintf(&b, "      %s\n        %s\n", strings.TrimRight(e.Code+" "+e.Pointer, " "), e.Message)
 		}
 		for _, r := range f.Report.Results {
-			c.printResult(&b, r)
+			printResult(&b, verbose, r)
 		}
-		if c.Verbose && len(cover.TransitionsMissed) > 0 {
+		if verbose && len(cover.TransitionsMissed) > 0 {
 			fmt.Fprintf(&b, "      no test takes: %s\n", strings.Join(cover.TransitionsMissed, ", "))
 		}
 	}
@@ -136,16 +141,16 @@ func (c testCommand) print(s streams, files []testedFile) error {
 	return err
 }
 
-func (c testCommand) printResult(b *strings.Builder, r deftest.Result) {
+func printResult(b *strings.Builder, verbose bool, r deftest.Result) {
 	if !r.Passed {
 		fmt.Fprintf(b, "      not ok  %s\n", r.Name)
-	} else if c.Verbose {
+	} else if verbose {
 		fmt.Fprintf(b, "      ok      %s\n", r.Name)
 	}
 	for _, failure := range r.Failures {
 		fmt.Fprintf(b, "                %s\n", failure)
 	}
-	if c.Verbose {
+	if verbose {
 		fmt.Fprintf(b, "                %s\n", strings.Join(r.Seen.Path, " → "))
 	}
 }
