@@ -19,7 +19,8 @@ type Difference struct {
 	Changed []StepDifference `json:"changed"`
 
 	from, to map[string]any
-	inArray  bool // steps are a list, as in runs
+	inArray  bool           // steps are a list, as in runs
+	places   map[string]int // in a list: where each step is now
 }
 
 // StepDifference is how one step changed.
@@ -53,7 +54,7 @@ func Diff(a, b json.RawMessage) (Difference, error) {
 	d.Head = changedMembers(d.from, d.to, "steps")
 	before, _ := stepsOf(d.from)
 	after, inArray := stepsOf(d.to)
-	d.inArray = inArray
+	d.inArray, d.places = inArray, placesOf(stepOrder(d.to))
 	for _, id := range sortedKeys(before) {
 		next, stays := after[id]
 		switch {
@@ -187,10 +188,21 @@ func (d Difference) stepAt(id string, tokens ...string) string {
 	if !d.inArray {
 		return pointer("steps", id) + pointer(tokens...)
 	}
-	if place := slices.Index(stepOrder(d.to), id); place >= 0 {
+	if place, stays := d.places[id]; stays {
 		return pointer("steps", fmt.Sprint(place)) + pointer(tokens...)
 	}
 	return "/steps"
+}
+
+// placesOf says where each id is first.
+func placesOf(ids []string) map[string]int {
+	places := make(map[string]int, len(ids))
+	for i, id := range ids {
+		if _, twice := places[id]; !twice {
+			places[id] = i
+		}
+	}
+	return places
 }
 
 // stepOrder lists the ids of steps that are a list, in its order.

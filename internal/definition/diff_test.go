@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,34 @@ func TestDiffSaysInWordsWhatChanged(t *testing.T) {
 		}
 		return b.String() + "\n" + strings.ReplaceAll(string(difference.Patch), "},{", "},\n{") + "\n"
 	})
+}
+
+// Runs have thousands of steps: four times as many take four times the work.
+func TestTellingTheChangesOfALongRunTakesWorkInProportion(t *testing.T) {
+	run := func(steps int, timeout string) json.RawMessage {
+		var b strings.Builder
+		for i := range steps {
+			fmt.Fprintf(&b, `,{"id":"s%d","skill":"a.b@1","timeout":%q}`, i, timeout)
+		}
+		return json.RawMessage(`{"steps":[` + b.String()[1:] + `]}`)
+	}
+	allocated := func(steps int) uint64 {
+		difference, err := Diff(run(steps, "5m"), run(steps, "6m"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		changes := difference.Changes()
+		runtime.ReadMemStats(&after)
+		if len(changes) != steps || changes[steps-1].Pointer == "/steps" {
+			t.Fatalf("%d changes of %d steps, the last at %s", len(changes), steps, changes[len(changes)-1].Pointer)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := allocated(1000), allocated(4000); large > 8*small {
+		t.Errorf("1000 changes take %d bytes, 4000 take %d", small, large)
+	}
 }
 
 func TestDiffNeedsObjects(t *testing.T) {
