@@ -17,6 +17,7 @@ package explain
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -80,6 +81,17 @@ func (t Text) MarshalJSON() ([]byte, error) {
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = Text(text)
 	return nil
+}
+
+// Seconds is a length of time on the wire; none is null.
+type Seconds int64
+
+// MarshalJSON writes the seconds or null.
+func (s Seconds) MarshalJSON() ([]byte, error) {
+	if s == 0 {
+		return []byte("null"), nil
+	}
+	return strconv.AppendInt(nil, int64(s), 10), nil
 }
 
 // step is a step of the snapshot; an empty one when the snapshot has none of

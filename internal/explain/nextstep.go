@@ -50,10 +50,12 @@ type NextAction struct {
 	CompletionEvent Text            `json:"completion_event" nullable:"true" doc:"The event that ends the step"`
 }
 
-// OtherStep is a further live step with what to do about it.
+// OtherStep is a further live step, as CurrentStep is one, with what to do about
+// it.
 type OtherStep struct {
-	Step   StepToDo   `json:"step"`
-	Action NextAction `json:"next_action"`
+	StepToDo
+
+	Action NextAction `json:"next_action" doc:"What to do about it"`
 }
 
 // DefinitionSummary is what is left of the definition.
@@ -83,7 +85,7 @@ func (f Facts) NextStep() NextStep {
 		case out.Current == nil:
 			out.Current, out.Action = &step, f.action(att)
 		default:
-			out.Others = append(out.Others, OtherStep{Step: step, Action: f.action(att)})
+			out.Others = append(out.Others, OtherStep{StepToDo: step, Action: f.action(att)})
 		}
 	}
 	return out

@@ -35,7 +35,7 @@ type Wait struct {
 	Until         Time     `json:"until" format:"date-time" nullable:"true" doc:"The time that wakes it"`
 	TimeoutAt     Time     `json:"timeout_at" format:"date-time" nullable:"true"`
 	OnTimeout     Text     `json:"on_timeout" nullable:"true" doc:"What a timeout leads to"`
-	Remaining     int64    `json:"remaining_seconds" doc:"While halted: what is left of its time once it is resumed; 0 = no timer"`
+	Remaining     Seconds  `json:"remaining_seconds" nullable:"true" doc:"While halted: what is left of its time once it is resumed; null = no timer, or it is not halted"`
 	Resends       int      `json:"resends" doc:"How often the request was published again"`
 	NextResendAt  Time     `json:"next_resend_at" format:"date-time" nullable:"true"`
 	Title         Text     `json:"title" nullable:"true" doc:"What a person is asked to do"`
@@ -73,7 +73,7 @@ func (f *Facts) wait(att *rondo.Attempt) Wait {
 		}
 	}
 	if att.Remaining > 0 {
-		w.Remaining = max(int64(att.Remaining.Round(time.Second)/time.Second), 1)
+		w.Remaining = max(Seconds(att.Remaining.Round(time.Second)/time.Second), 1)
 	}
 	if step.Contract.Behaviour != definition.BehaviourDelay && att.Status == rondo.StepInProgress {
 		w.TimeoutAt = Time(att.TimeoutAt)
