@@ -31,12 +31,8 @@ func (e *Engine) PublishEvent(ctx context.Context, p rondo.Principal, raw []byte
 			Hint: "publish the matching completed or failed event",
 		}
 	}
-	if !event.Known(envelope.Type) && !e.types.has(envelope.Type) {
-		return rondo.Receipt{}, &rondo.Error{
-			Code: rondo.CodeInvalid, Message: "event_type is not known here",
-			Hint:   "use a type of the catalogue, or publish a definition whose kinds use this type first",
-			Fields: []rondo.FieldError{{Code: "unknown_event_type", Pointer: "/event_type", Message: "use an event type of the catalogue or of a published step kind"}},
-		}
+	if err := e.checkType(ctx, envelope.OrgID, envelope.Type); err != nil {
+		return rondo.Receipt{}, err
 	}
 	r := e.loop.Do(ctx, &caseloop.Input{
 		Key: envelope.Key(), Event: &caseloop.Event{Envelope: envelope, Raw: raw, Relay: true},
@@ -82,6 +78,9 @@ func (e *Engine) command(ctx context.Context, p rondo.Principal, instance *rondo
 	case rondo.ActionCompleteStep:
 		out.Command.Assignee = !p.Can(rondo.ScopeIntervene)
 	case rondo.ActionMigrate:
+		if e.unmovable(instance) != "" {
+			return out, nil // the machine refuses it for its state, whatever the target
+		}
 		target, err := e.targetOf(ctx, instance, action.ToDefinition)
 		if err != nil {
 			return nil, err
@@ -97,6 +96,9 @@ func (e *Engine) PlanMigration(ctx context.Context, p rondo.Principal, id rondo.
 	if err != nil {
 		return flow.MigrationPlan{}, err
 	}
+	if why := e.unmovable(instance); why != "" {
+		return flow.MigrationPlan{Verdict: flow.MigrationCannot, Reason: why}, nil
+	}
 	target, err := e.targetOf(ctx, instance, action.ToDefinition)
 	if err != nil {
 		return flow.MigrationPlan{}, err
@@ -109,11 +111,20 @@ func (e *Engine) planMigration(ctx context.Context, instance *rondo.Instance, ta
 	if err != nil {
 		return flow.MigrationPlan{}, rondo.Op("read the snapshot of the instance", err)
 	}
-	plan := flow.PlanMigration(instance, from, target.Snapshot, stepMap)
-	if !instance.Status.Terminal() && (instance.DeadlineExceeded || !e.now().Before(instance.DeadlineAt)) {
-		plan.Verdict, plan.Reason = flow.MigrationCannot, "the instance is past its deadline, which leaves only cancel and supersede"
+	return flow.PlanMigration(instance, from, target.Snapshot, stepMap), nil
+}
+
+// unmovable says why an instance cannot be migrated to anything, "" when its
+// state allows it. It is asked before the target is: a state that is wrong is
+// told first.
+func (e *Engine) unmovable(instance *rondo.Instance) string {
+	switch {
+	case instance.Status.Terminal():
+		return fmt.Sprintf("the instance is %s, which is final", instance.Status)
+	case instance.DeadlineExceeded || !e.now().Before(instance.DeadlineAt):
+		return "the instance is past its deadline, which leaves only cancel and supersede"
 	}
-	return plan, nil
+	return ""
 }
 
 // targetOf finds the definition that one instance is to go on with.

@@ -82,7 +82,7 @@ func (e *Engine) ReplayDeadLetter(ctx context.Context, p rondo.Principal, org st
 	if err != nil {
 		return letter, rondo.Receipt{}, err
 	}
-	envelope, err := e.readLetter(letter)
+	envelope, err := e.readLetter(ctx, letter)
 	if err != nil {
 		return letter, rondo.Receipt{}, err
 	}
@@ -133,13 +133,17 @@ func (e *Engine) settle(ctx context.Context, p rondo.Principal, letter rondo.Dea
 }
 
 // readLetter turns a dead letter into an event, or says why it still is none.
-func (e *Engine) readLetter(letter rondo.DeadLetter) (*event.Envelope, error) {
+func (e *Engine) readLetter(ctx context.Context, letter rondo.DeadLetter) (*event.Envelope, error) {
 	refusal := &rondo.Error{
 		Code: rondo.CodeWrongState, Message: "the dead letter still is not an event that can be applied",
 		Hint: "publish a corrected event and discard the dead letter",
 	}
 	if len(letter.Body) > caseloop.MaxEvent {
 		refusal.Fields = []rondo.FieldError{{Code: "too_large", Message: "the event is larger than 256 KiB"}}
+		return nil, refusal
+	}
+	if len(letter.Body) == 0 {
+		refusal.Fields = []rondo.FieldError{{Code: "no_envelope", Message: `the entry had no field "envelope", or it was empty`}}
 		return nil, refusal
 	}
 	envelope, err := event.Parse(letter.Body)
@@ -153,11 +157,12 @@ func (e *Engine) readLetter(letter rondo.DeadLetter) (*event.Envelope, error) {
 	switch {
 	case event.PublishedByOrchestrator(envelope.Type):
 		refusal.Fields = []rondo.FieldError{{Code: "orchestrator_event", Pointer: "/event_type", Message: "only the orchestrator publishes this type"}}
-	case !event.Known(envelope.Type) && !e.types.has(envelope.Type):
-		refusal.Fields = []rondo.FieldError{{Code: "unknown_event_type", Pointer: "/event_type", Message: "no published definition uses this type"}}
-		refusal.Hint = "publish a definition whose kinds use this type first"
 	default:
-		return envelope, nil
+		if err := e.checkType(ctx, envelope.OrgID, envelope.Type); rondo.CodeOf(err) != rondo.CodeInvalid {
+			return envelope, err
+		}
+		refusal.Fields = []rondo.FieldError{{Code: "unknown_event_type", Pointer: "/event_type", Message: "no published step kind or definition of its organisation uses this type"}}
+		refusal.Hint = "publish a definition whose kinds use this type first"
 	}
 	return nil, refusal
 }

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
@@ -145,9 +147,31 @@ func requestSchema(c *definition.Contract) []byte {
 	return raw
 }
 
+// checkType refuses an event type that the organisation has no use for. Whether
+// another one has is not told.
+func (e *Engine) checkType(ctx context.Context, org, eventType string) error {
+	if event.Known(eventType) || e.types.owns(org, eventType) {
+		return nil
+	}
+	payloads, err := e.payloads(ctx, org)
+	if err != nil {
+		return err
+	}
+	if _, known := payloads[eventType]; known {
+		e.types.own(org, eventType)
+		return nil
+	}
+	return &rondo.Error{
+		Code: rondo.CodeInvalid, Message: fmt.Sprintf("the event type %s is not known here", eventType),
+		Hint:   "GET /events/schemas lists the event types of your organisation; those of a step kind are there once it is published",
+		Fields: []rondo.FieldError{{Code: "unknown_event_type", Pointer: "/event_type", Message: "use an event type of the catalogue or of a published step kind"}},
+	}
+}
+
 // checkTypes refuses event types that the organisation has no use for.
 func (e *Engine) checkTypes(ctx context.Context, org string, types []string) error {
 	var payloads map[string][]byte
+	var unknown []string
 	for _, name := range types {
 		if event.Known(name) {
 			continue
@@ -159,12 +183,20 @@ func (e *Engine) checkTypes(ctx context.Context, org string, types []string) err
 			}
 		}
 		if _, known := payloads[name]; !known {
-			return &rondo.Error{
-				Code: rondo.CodeInvalid, Message: "an event type is not known here",
-				Hint:   "GET /events/schemas lists the event types of your organisation",
-				Fields: []rondo.FieldError{{Code: "unknown_event_type", Pointer: "query/types", Message: "use event types of the catalogue or of your published step kinds"}},
-			}
+			unknown = append(unknown, name)
 		}
 	}
-	return nil
+	if len(unknown) == 0 {
+		return nil
+	}
+	refusal := &rondo.Error{
+		Code: rondo.CodeInvalid, Message: "not known here: " + strings.Join(unknown, ", "),
+		Hint: "GET /events/schemas lists the event types of your organisation; those of a step kind are there once it is published",
+	}
+	for _, name := range unknown {
+		refusal.Fields = append(refusal.Fields, rondo.FieldError{
+			Code: "unknown_event_type", Pointer: "query/types", Message: name + " is neither in the catalogue nor an event type of your published step kinds",
+		})
+	}
+	return refusal
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/caseloop"
+	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 // Group is the consumer group of the orchestrator.
@@ -33,13 +35,34 @@ const (
 type inboundTypes struct {
 	mu     sync.RWMutex
 	known  map[string]bool
-	hashes map[string]bool // snapshots already looked at
+	hashes map[string]bool    // snapshots and step kinds already looked at
+	owned  map[ownedType]bool // types outside the catalogue, by the organisations that use them
 }
+
+// ownedType is an event type that an organisation uses.
+type ownedType struct{ org, eventType string }
 
 func (t *inboundTypes) has(eventType string) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.known[eventType]
+}
+
+// owns reports whether an organisation is known to use a type.
+func (t *inboundTypes) owns(org, eventType string) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.owned[ownedType{org, eventType}]
+}
+
+// own remembers that an organisation uses a type.
+func (t *inboundTypes) own(org, eventType string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.owned == nil {
+		t.owned = map[ownedType]bool{}
+	}
+	t.owned[ownedType{org, eventType}] = true
 }
 
 func (t *inboundTypes) add(types ...string) {
@@ -103,6 +126,33 @@ func (e *Engine) refreshTypes(ctx context.Context) error {
 			return err
 		}
 		e.types.learn(hash, snapshot.InboundTypes())
+	}
+	return e.learnKinds(ctx)
+}
+
+// learnKinds learns the event types of step kinds that appeared since, used or
+// not: their modules may speak before the first definition does.
+func (e *Engine) learnKinds(ctx context.Context) error {
+	kinds, err := e.store.EveryStepKind(ctx)
+	if err != nil {
+		return rondo.Op("list step kinds", err)
+	}
+	for _, kind := range kinds {
+		name := fmt.Sprintf("kind %s %s %d", kind.OrgID, kind.Name, kind.Version)
+		if e.types.learned(name) {
+			continue
+		}
+		contract, err := definition.ParseContract(kind.Contract)
+		if err != nil {
+			return rondo.Op("read step kind "+kind.Name, err)
+		}
+		var types []string
+		for _, answer := range []string{contract.Completed, contract.Failed} {
+			if answer != "" {
+				types = append(types, answer)
+			}
+		}
+		e.types.learn(name, types)
 	}
 	return nil
 }

@@ -47,7 +47,11 @@ func (e *Engine) PutStepKind(ctx context.Context, p rondo.Principal, name string
 		OrgID: p.Tenant, Name: name, Contract: contract, Status: "active", CreatedBy: p.User, CreatedAt: e.stamp(),
 	}
 	stored, err := e.store.PutStepKind(ctx, kind)
-	return stored, rondo.Op("store step kind", err)
+	if err != nil {
+		return stored, rondo.Op("store step kind", err)
+	}
+	signal(e.learned)
+	return stored, e.refreshTypes(ctx)
 }
 
 // checkStepKind says everything that is wrong with a kind. Pointers into the

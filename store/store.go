@@ -174,14 +174,25 @@ type Timers interface {
 type Outbox interface {
 	// ClaimUnsent returns rows in Seq order that no one claimed, or whose claim
 	// ended at or before now, created at or before olderThan, at most limit, and
-	// claims them until now+lease.
-	ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error)
+	// claims them until now+lease. Rows of streams that which leaves out are as if
+	// they were not there.
+	ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int, which Streams) ([]rondo.Outgoing, error)
 	// MarkSent removes published rows. Rows that are gone already are fine.
 	MarkSent(ctx context.Context, seqs []int64) error
 	// Backlog counts unsent rows, claimed or not, and tells when the oldest was
 	// created; zero = there is none.
 	Backlog(ctx context.Context) (count int, oldest time.Time, err error)
 }
+
+// Streams chooses streams by name: all but Names or, with Only, just Names. The
+// zero value is every stream.
+type Streams struct {
+	Only  bool
+	Names []string
+}
+
+// Has reports whether a stream is among the chosen.
+func (s Streams) Has(stream string) bool { return slices.Contains(s.Names, stream) == s.Only }
 
 // Log is the embedded bus's own storage: entries numbered 1, 2, 3 … without
 // gaps in commit order across all streams (the driver serialises numbering
@@ -405,6 +416,9 @@ type Catalogue interface {
 	StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error)
 	// ReasonCode returns one of org or of the system, or CodeNotFound.
 	ReasonCode(ctx context.Context, org string, id rondo.ID) (rondo.ReasonCode, error)
+	// EveryStepKind returns what StepKinds does, of every org, by org and name: what
+	// the engine must know to listen to every event type that may come.
+	EveryStepKind(ctx context.Context) ([]rondo.StepKind, error)
 	// StepKindVersions returns every version of a kind of an org, newest first.
 	StepKindVersions(ctx context.Context, org, name string) ([]rondo.StepKind, error)
 	// PutStepKind stores the next version of (org, name), from 1, and returns it.

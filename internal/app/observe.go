@@ -6,6 +6,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/metrics"
 )
 
@@ -37,7 +38,9 @@ func (m meter) Committed(c engine.Commit) {
 		m.change(change)
 	}
 	for _, step := range c.Steps {
-		m.metrics.StepEnded(step.Kind, step.CompletedAt.Sub(step.StartedAt).Seconds())
+		if !step.StartedAt.IsZero() { // else it was skipped before it began
+			m.metrics.StepEnded(step.Kind, step.CompletedAt.Sub(step.StartedAt).Seconds())
+		}
 	}
 	for _, e := range c.Events {
 		m.metrics.EventJudged(e.Outcome)
@@ -55,13 +58,26 @@ func (m meter) Committed(c engine.Commit) {
 	m.sent(c)
 }
 
-// sent counts what only the events tell: requests that went out again, and
-// service levels.
+// payloadText is a text in the payload of an event on its way out; "" when it is
+// not there.
+func payloadText(out *rondo.Outgoing, name string) string {
+	var envelope struct {
+		Payload map[string]json.RawMessage `json:"payload"`
+	}
+	var text string
+	if json.Unmarshal(out.Envelope, &envelope) == nil && envelope.Payload[name] != nil {
+		_ = json.Unmarshal(envelope.Payload[name], &text) // what is no text stays ""
+	}
+	return text
+}
+
+// sent counts what only the events tell: halts (a case may halt again in the
+// very commit that resumed it), requests that went out again, service levels.
 func (m meter) sent(c engine.Commit) {
 	asked := map[rondo.ID]bool{} // requests that were out before
 	for _, change := range c.Changes {
-		if change.Before == nil {
-			continue
+		if change.Before == nil || change.Before.Mode == rondo.ModeClientDriven {
+			continue // nothing was asked
 		}
 		for i := range change.Before.Machine.Live {
 			if att := &change.Before.Machine.Live[i]; att.Status == rondo.StepInProgress && !att.RequestID.IsZero() {
@@ -71,6 +87,9 @@ func (m meter) sent(c engine.Commit) {
 	}
 	for i := range c.Sent {
 		switch out := &c.Sent[i]; {
+		case out.Stream == event.TypeWorkflowHalted:
+			m.metrics.Halted(payloadText(out, "reason_code"))
+			m.metrics.InstanceEnded(out.OrgID, metrics.EndedHalted)
 		case asked[out.EventID]:
 			m.metrics.Resent(1)
 		case strings.HasPrefix(out.Stream, slaPrefix):
@@ -90,9 +109,6 @@ func (m meter) change(c engine.Change) {
 		return
 	}
 	switch c.After.Status {
-	case rondo.StatusHalted:
-		m.metrics.Halted(c.After.HaltReason)
-		m.metrics.InstanceEnded(c.After.OrgID, metrics.EndedHalted)
 	case rondo.StatusCompleted:
 		m.metrics.InstanceEnded(c.After.OrgID, metrics.EndedCompleted)
 	case rondo.StatusCancelled:
@@ -101,7 +117,7 @@ func (m meter) change(c engine.Change) {
 			state = metrics.EndedSuperseded
 		}
 		m.metrics.InstanceEnded(c.After.OrgID, state)
-	case rondo.StatusRunning: // resumed: it has not come to rest
+	case rondo.StatusRunning, rondo.StatusHalted: // halts are counted by the events that tell them
 	}
 }
 
@@ -111,15 +127,10 @@ const slaPrefix = "workflow.sla_"
 // kindOf is the kind of the step that a service level is about, "workflow" when
 // it is about the whole case.
 func kindOf(c engine.Commit, out *rondo.Outgoing) string {
-	var event struct {
-		Payload struct {
-			StepID string `json:"step_id"`
-		} `json:"payload"`
-	}
-	if json.Unmarshal(out.Envelope, &event) != nil || event.Payload.StepID == "" {
+	step := payloadText(out, "step_id")
+	if step == "" {
 		return "workflow"
 	}
-	step := event.Payload.StepID
 	for _, change := range c.Changes {
 		if change.After.ID != out.InstanceID {
 			continue

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/engine"
@@ -39,6 +40,27 @@ func TestCommitsBecomeMetrics(t *testing.T) {
 			engine.Commit{Changes: []engine.Change{{After: instance}}, Sent: []rondo.Outgoing{sent(asked, "ai_review.requested", "{}")}},
 			[]string{"workflow_request_resent_total 0"},
 			"",
+		},
+		"the first request after a client let go of the case": {
+			engine.Commit{
+				Changes: []engine.Change{{Before: &rondo.Instance{Mode: rondo.ModeClientDriven, Machine: instance.Machine}, After: instance}},
+				Sent:    []rondo.Outgoing{sent(asked, "ai_review.requested", "{}")},
+			},
+			[]string{"workflow_request_resent_total 0"},
+			"",
+		},
+		"a case that halts again in the commit that resumed it": {
+			engine.Commit{
+				Changes: []engine.Change{{Before: &rondo.Instance{Status: rondo.StatusHalted}, After: &rondo.Instance{Status: rondo.StatusHalted}}},
+				Sent:    []rondo.Outgoing{sent(fresh, "workflow.halted", `{"reason_code":"consent_missing"}`)},
+			},
+			[]string{`workflow_halt_total{reason_code="consent_missing"} 1`, `workflow_instance_completed_total{org="",terminal_state="halted"} 1`},
+			"",
+		},
+		"an attempt that was skipped before it began": {
+			engine.Commit{Steps: []rondo.Step{{Kind: "run_ai_review", Status: rondo.StepSkipped, CompletedAt: time.Unix(1, 0)}}},
+			nil,
+			"workflow_step_duration_seconds_sum",
 		},
 		"a service level of a step": {
 			engine.Commit{Changes: change, Sent: []rondo.Outgoing{sent(fresh, "workflow.sla_warned", `{"step_id":"ai"}`)}},

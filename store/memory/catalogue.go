@@ -73,6 +73,15 @@ func (s *Store) ReasonCode(ctx context.Context, org string, id rondo.ID) (rondo.
 
 // StepKinds implements store.Catalogue.
 func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error) {
+	return s.newestKinds(ctx, func(owner string) bool { return owner == org })
+}
+
+// EveryStepKind implements store.Catalogue.
+func (s *Store) EveryStepKind(ctx context.Context) ([]rondo.StepKind, error) {
+	return s.newestKinds(ctx, func(string) bool { return true })
+}
+
+func (s *Store) newestKinds(ctx context.Context, of func(org string) bool) ([]rondo.StepKind, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +89,7 @@ func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, er
 	defer s.mu.Unlock()
 	var kinds []rondo.StepKind
 	for key, versions := range s.stepKinds {
-		if key.org != org {
+		if !of(key.org) {
 			continue
 		}
 		for _, kind := range slices.Backward(versions) {
@@ -90,7 +99,7 @@ func (s *Store) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, er
 			}
 		}
 	}
-	slices.SortFunc(kinds, func(a, b rondo.StepKind) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(kinds, func(a, b rondo.StepKind) int { return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), cmp.Compare(a.Name, b.Name)) })
 	return kinds, nil
 }
 

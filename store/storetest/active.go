@@ -106,8 +106,9 @@ var kindTests = []test{
 	{name: "every version of a step kind is listed, newest first", run: func(d *db) {
 		one := must(d.PutStepKind(d.ctx(), newKind("acme", "pay", "active")))(d.t)
 		two := must(d.PutStepKind(d.ctx(), newKind("acme", "pay", "active")))(d.t)
-		must(d.PutStepKind(d.ctx(), newKind("other", "pay", "active")))(d.t)
+		theirs := must(d.PutStepKind(d.ctx(), newKind("other", "pay", "active")))(d.t)
 		same(d.t, "the versions", must(d.StepKindVersions(d.ctx(), "acme", "pay"))(d.t), []rondo.StepKind{two, one})
+		same(d.t, "kinds of every organisation", must(d.EveryStepKind(d.ctx()))(d.t), []rondo.StepKind{two, theirs})
 		same(d.t, "versions of nothing", must(d.StepKindVersions(d.ctx(), "acme", "PAY"))(d.t), []rondo.StepKind{})
 	}},
 	{name: "an archived step kind has no active version until it is put again", run: func(d *db) {

@@ -85,12 +85,22 @@ func readKind(values []any) (rondo.StepKind, error) {
 	return kind, wrapRead("step kind", r.err)
 }
 
+// newestKind holds for the newest active version of a kind.
+const newestKind = "version = (SELECT MAX(version) FROM step_kinds newest " +
+	"WHERE newest.org_id = k.org_id AND newest.name = k.name AND newest.status = 'active')"
+
 // StepKinds implements store.Catalogue.
 func (c *Cold) StepKinds(ctx context.Context, org string) ([]rondo.StepKind, error) {
 	found, err := list(ctx, c.reader(), readKind,
-		"SELECT "+kindColumns+" FROM step_kinds k WHERE org_id = ? AND version = (SELECT MAX(version) FROM step_kinds newest "+
-			"WHERE newest.org_id = k.org_id AND newest.name = k.name AND newest.status = 'active') ORDER BY name", org)
+		"SELECT "+kindColumns+" FROM step_kinds k WHERE org_id = ? AND "+newestKind+" ORDER BY name", org)
 	return found, c.wrap("list step kinds", err)
+}
+
+// EveryStepKind implements store.Catalogue.
+func (c *Cold) EveryStepKind(ctx context.Context) ([]rondo.StepKind, error) {
+	found, err := list(ctx, c.reader(), readKind,
+		"SELECT "+kindColumns+" FROM step_kinds k WHERE "+newestKind+" ORDER BY org_id, name")
+	return found, c.wrap("list every step kind", err)
 }
 
 // StepKindVersions implements store.Catalogue.
