@@ -5,7 +5,7 @@
 #   examples/define.sh FILE [PRODUCT]
 #
 # Without PRODUCT it serves every product of the organisation that has none of its
-# own. RONDO is the server (default http://127.0.0.1:3006), RONDO_TOKEN a bearer
+# own. RONDO_SERVER is the server (default http://127.0.0.1:3006), RONDO_TOKEN a bearer
 # token (default: none is sent).
 set -eu
 if [ $# -lt 1 ]; then
@@ -15,7 +15,7 @@ fi
 # The file becomes one JSON string.
 source=$(awk '{gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); printf "%s\\n", $0}' "$1")
 product=${2:+"\"product_id\": \"$2\", "}
-server=${RONDO:-http://127.0.0.1:3006}
+server=${RONDO_SERVER:-http://127.0.0.1:3006}
 set -- --silent --show-error --fail-with-body -H 'Content-Type: application/json'
 if [ -n "${RONDO_TOKEN:-}" ]; then
   set -- "$@" -H "Authorization: Bearer $RONDO_TOKEN"

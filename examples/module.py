@@ -5,7 +5,7 @@ It answers AI reviews: it receives ai_review.requested as server-sent events,
 publishes ai_review.completed, and then acknowledges. Run as many of it as you
 like; they share the work.
 
-    RONDO=http://127.0.0.1:3006 examples/module.py [NUMBER]
+    RONDO_SERVER=http://127.0.0.1:3006 examples/module.py [NUMBER]
 
 RONDO_TOKEN is a bearer token with the scope orchestrator:events (default: none is
 sent). With NUMBER it ends after so many requests.
@@ -20,7 +20,7 @@ import urllib.error
 import urllib.request
 import uuid
 
-BASE = os.environ.get("RONDO", "http://127.0.0.1:3006")
+BASE = os.environ.get("RONDO_SERVER", "http://127.0.0.1:3006")
 GROUP = os.environ.get("RONDO_GROUP", "ai-review-py")
 REQUESTED, COMPLETED = "ai_review.requested", "ai_review.completed"
 

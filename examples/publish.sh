@@ -3,7 +3,7 @@
 #
 #   examples/publish.sh TYPE CASE PRODUCT [PAYLOAD] [CORRELATION_ID] [EVENT_ID]
 #
-# RONDO is the server (default http://127.0.0.1:3006), RONDO_ORG the organisation
+# RONDO_SERVER is the server (default http://127.0.0.1:3006), RONDO_ORG the organisation
 # (default demo), RONDO_TOKEN a bearer token (default: none is sent).
 set -eu
 if [ $# -lt 3 ]; then
@@ -22,4 +22,4 @@ set -- --silent --show-error --fail-with-body -H 'Content-Type: application/json
 if [ -n "${RONDO_TOKEN:-}" ]; then
   set -- "$@" -H "Authorization: Bearer $RONDO_TOKEN"
 fi
-curl "$@" "${RONDO:-http://127.0.0.1:3006}/events" --data-binary "$body"
+curl "$@" "${RONDO_SERVER:-http://127.0.0.1:3006}/events" --data-binary "$body"

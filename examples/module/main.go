@@ -3,7 +3,7 @@
 // as you like; they share the work.
 //
 //	REDIS_URL=redis://127.0.0.1:6379/0 go run ./examples/module
-//	RONDO_URL=http://127.0.0.1:3006 go run ./examples/module
+//	RONDO_SERVER=http://127.0.0.1:3006 go run ./examples/module
 //
 // RONDO_TOKEN is the bearer token for HTTP, if one is needed.
 package main
@@ -70,7 +70,7 @@ func connect(log *slog.Logger) (bus.Bus, error) {
 	if url := os.Getenv("REDIS_URL"); url != "" {
 		return redis.New(url, redis.Options{Name: "ai-review", Log: log})
 	}
-	opts := httpbus.Options{URL: cmp.Or(os.Getenv("RONDO_URL"), "http://127.0.0.1:3006"), Log: log}
+	opts := httpbus.Options{URL: cmp.Or(os.Getenv("RONDO_SERVER"), "http://127.0.0.1:3006"), Log: log}
 	if token := os.Getenv("RONDO_TOKEN"); token != "" {
 		opts.Token = func(context.Context) (string, error) { return token, nil }
 	}

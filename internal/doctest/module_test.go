@@ -20,7 +20,7 @@ func TestTheModuleInPythonAnswersARequest(t *testing.T) {
 	address := startDev(t, t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	environment := append(os.Environ(), "RONDO=http://"+address, "RONDO_TOKEN=")
+	environment := append(os.Environ(), "RONDO_SERVER=http://"+address, "RONDO_TOKEN=")
 	publish := exec.CommandContext(ctx, "sh", filepath.Join(folder, "publish.sh"), "case.created", "python-1", "screening", `{"patient_id": "patient-1"}`)
 	publish.Env = environment
 	if out, err := publish.CombinedOutput(); err != nil {

@@ -93,7 +93,7 @@ func (s *script) run(t *testing.T) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", s.source(dir, address))
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "RONDO=http://"+address, "RONDO_EXE="+testBinary(t))
+	cmd.Env = append(os.Environ(), "RONDO_SERVER=http://"+address, "RONDO_EXE="+testBinary(t))
 	cmd.WaitDelay = time.Second
 	noise, failed := cmd.CombinedOutput()
 	for i, step := range s.steps {
