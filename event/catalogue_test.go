@@ -119,7 +119,7 @@ func TestSchemasTellPayloadsApart(t *testing.T) {
 		TypeHumanReviewCompleted:  {[]string{`{"decision":"confirm","reviewer_id":"u"}`, `{"decision":"override","diagnoses":[1],"reviewer_id":"u"}`}, []string{`{"decision":"decline","reviewer_id":"u"}`, `{"decision":"confirm"}`}},
 		TypeHumanReviewFailed:     {[]string{`{}`}, []string{`{"reason_code":""}`}},
 		TypeSetStatusRequested:    {[]string{`{"status":"open"}`}, []string{`{}`, `{"status":""}`}},
-		TypeSetStatusCompleted:    {[]string{`{"previous_status":null,"new_status":"open"}`, `{"previous_status":"a","new_status":"b"}`}, []string{`{"new_status":"b"}`}},
+		TypeSetStatusCompleted:    {[]string{`{"previous_status":null,"new_status":"open"}`, `{"previous_status":"a","new_status":"b"}`}, []string{`{"previous_status":"a"}`}},
 		TypeSetStatusFailed:       {[]string{`{}`}, []string{`{"retryable":"no"}`}},
 		TypeWebhookEmitRequested:  {[]string{`{"event_name":"n","payload":null}`, `{"event_name":"n","payload":{"a":1}}`}, []string{`{"event_name":"n"}`}},
 		TypeWebhookEmitCompleted:  {[]string{`{"delivery_id":"d"}`}, []string{`{}`}},
