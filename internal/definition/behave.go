@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,23 +116,31 @@ func (w *writtenStep) readManual(s *Step, p *problems) {
 	if !given {
 		return
 	}
-	at := w.at("params", "form")
-	schema, err := CompileSchema(form)
-	if err != nil {
-		p.add("schema_invalid", at, "%s", err)
+	if m.Form = readForm(form, w.at("params", "form"), p); m.Form == nil {
 		return
-	}
-	for _, name := range schema.props {
-		if name == "outcome" {
-			p.add("form_hides_outcome", at+pointer("properties", name), "the output has a member outcome of its own, the choice made; give this field another name")
-		}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, form); err != nil {
-		p.add("schema_invalid", at, "%s", err)
+		p.add("schema_invalid", w.at("params", "form"), "%s", err)
 		return
 	}
-	m.Form, m.FormJSON = schema, compact.Bytes()
+	m.FormJSON = compact.Bytes()
+}
+
+// readForm reads the schema of what a person fills in: an object without the
+// member outcome, which holds the choice made.
+func readForm(form json.RawMessage, at string, p *problems) *Schema {
+	schema := readObjectSchema(form, at, p)
+	if schema == nil {
+		return nil
+	}
+	if slices.Contains(schema.props, "outcome") {
+		p.add("form_hides_outcome", at+"/properties/outcome", "the output has a member outcome of its own, the choice made; give this field another name")
+	}
+	if slices.Contains(schema.required, "outcome") {
+		p.add("form_hides_outcome", at+"/required", "outcome is the choice made and no part of the form, so nobody could fill it in; do not require it")
+	}
+	return schema
 }
 
 func (w *writtenStep) readParallel(s *Step, p *problems) {

@@ -3,6 +3,7 @@ package definition
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -85,6 +86,45 @@ func TestNilSchemaAcceptsAnyObjectOnly(t *testing.T) {
 	for _, raw := range []string{"", "null", "[]", "5", "{"} {
 		if schema.Validate(json.RawMessage(raw)) == nil {
 			t.Errorf("accepted %q", raw)
+		}
+	}
+}
+
+func TestASchemaRefersToItsOwnParts(t *testing.T) {
+	schema, err := CompileSchema(json.RawMessage(`{"$ref": "#/$defs/order",
+		"$defs": {"order": {"type": "object", "required": ["to"], "additionalProperties": false, "properties": {"to": {"$ref": "#/$defs/a~1b"}}}, "a/b": {"type": "string", "maxLength": 3}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(json.RawMessage(`{"to": "abc"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := schema.Validate(json.RawMessage(`{"to": "abcd"}`)); err == nil || err.Error() != "/to must have at most 3 character(s)" {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff([]any{[]string{"to"}, []string{"to"}, true, true}, []any{schema.props, schema.required, schema.closed, schema.forObjects}); diff != "" {
+		t.Errorf("what is known of it (-want +got):\n%s", diff)
+	}
+}
+
+// Each part refers to the next twice: thirty lines would be checked a billion
+// times.
+func TestReferencesCannotMakeCheckingExpensive(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(`{"$ref": "#/$defs/d0", "$defs": {"d30": {"type": "object"}`)
+	for i := range 30 {
+		fmt.Fprintf(&b, `, "d%d": {"allOf": [{"$ref": "#/$defs/d%d"}, {"$ref": "#/$defs/d%d"}]}`, i, i+1, i+1)
+	}
+	b.WriteString(`}}`)
+	if _, err := CompileSchema(json.RawMessage(b.String())); err == nil || !strings.Contains(err.Error(), "refer less") {
+		t.Errorf("got %v", err)
+	}
+	for _, raw := range []string{
+		`{"$ref": "#"}`, `{"$ref": "#/properties/a", "properties": {"a": {}}}`, `{"$ref": 5}`, `{"$ref": "other.json"}`, `{"$dynamicRef": "#a"}`,
+		`{"$ref": "#/$defs/a", "$defs": {"a": {"$id": "x"}}}`, `{"$schema": "http://json-schema.org/draft-04/schema#", "$ref": "#/$defs/a", "$defs": {"a": {}}}`,
+	} {
+		if _, err := CompileSchema(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s is accepted", raw)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	strictjson "github.com/go-json-experiment/json"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/canon"
 	"github.com/rondo-engine/rondo/internal/cond"
 )
@@ -98,8 +99,12 @@ func readContract(raw []byte, custom bool, p *problems) *Contract {
 		ClientEndpoint: written.Client.Endpoint,
 		raw:            compact.Bytes(),
 	}
-	c.ParamsSchema = readSchema(written.ParamsSchema, "/params_schema", p)
-	c.OutputSchema = readSchema(written.OutputSchema, "/output_schema", p)
+	read := readSchema
+	if custom {
+		read = readObjectSchema
+	}
+	c.ParamsSchema = read(written.ParamsSchema, "/params_schema", p)
+	c.OutputSchema = read(written.OutputSchema, "/output_schema", p)
 	readBehaviour(c, &written, p)
 	readEvents(c, custom, p)
 	checkDefaults(c, p)
@@ -130,6 +135,16 @@ func readSchema(raw json.RawMessage, at string, p *problems) *Schema {
 	if err != nil {
 		p.add("schema_invalid", at, "%s", err)
 		return nil
+	}
+	return schema
+}
+
+// readObjectSchema reads the schema of what is always an object: params, outputs
+// and forms.
+func readObjectSchema(raw json.RawMessage, at string, p *problems) *Schema {
+	schema := readSchema(raw, at, p)
+	if schema != nil && !schema.forObjects {
+		p.add("schema_not_object", at, `what this describes is always an object, and the schema refuses objects; make its type "object"`)
 	}
 	return schema
 }
@@ -196,6 +211,23 @@ func checkDefaults(c *Contract, p *problems) {
 					p.add("default_invalid", problem.Pointer, "this %s", problem.Message)
 				}
 			}
+		}
+	}
+	switch c.Behaviour {
+	case BehaviourManual:
+		if form, given := c.Defaults["form"]; given && typeOf(form) == "an object" {
+			readForm(form, "/defaults/form", p)
+		}
+	case BehaviourCondition:
+		raw, given := c.Defaults["expr"]
+		var src string
+		if !given {
+			return
+		}
+		if json.Unmarshal(raw, &src) != nil {
+			p.add("default_invalid", "/defaults/expr", "this must be a string")
+		} else if _, err := cond.Parse(src); err != nil {
+			p.add("expr_invalid", "/defaults/expr", "%s", err)
 		}
 	}
 }
@@ -269,6 +301,9 @@ func readEvents(c *Contract, custom bool, p *problems) {
 			p.add("event_type_invalid", at, "%s is not an event type; use lower-case words joined by dots, e.g. ext.credit_check.requested", quote(e.eventType))
 		} else if custom && !strings.HasPrefix(e.eventType, ExtPrefix) {
 			p.add("event_type_reserved", at, "event types of your own kinds begin with ext.; rename it to %s", quote(ExtPrefix+e.eventType))
+		}
+		if custom && i > 0 && event.PublishedByOrchestrator(e.eventType) {
+			p.add("event_type_reserved", at, "only the orchestrator publishes %s, so nobody could answer with it; end it otherwise, e.g. in .%s", quote(e.eventType), e.name)
 		}
 		if seen[e.eventType] {
 			p.add("event_type_repeated", at, "%s is already another event of this kind; the three must differ", quote(e.eventType))

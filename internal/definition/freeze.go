@@ -145,12 +145,15 @@ func compileStep(w *writtenStep) (*Step, error) {
 }
 
 // expression returns the source of a condition and where it is written: the
-// step's expr, or its alias among the params.
+// step's expr, its alias among the params, or what the kind sets by default.
 func (w *writtenStep) expression() (src, at string) {
 	if w.expr != nil {
 		return *w.expr, w.at("expr")
 	}
 	if raw, given := w.params["expr"]; given && json.Unmarshal(raw, &src) == nil {
+		if _, own := w.given["expr"]; !own {
+			return src, w.at("kind")
+		}
 		return src, w.at("params", "expr")
 	}
 	return "", w.at("expr")

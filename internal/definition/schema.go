@@ -13,15 +13,16 @@ import (
 	"github.com/rondo-engine/rondo"
 )
 
-// Schema is a compiled JSON Schema (draft 2020-12). It stands alone: references
-// are refused, so that checking a value costs no more than the value and the
-// schema are long. It is immutable and safe for concurrent use. The nil Schema
+// Schema is a compiled JSON Schema (draft 2020-12). It stands alone: it refers to
+// its own $defs at most, so that checking a value costs no more than the value
+// and the unfolded schema are long. It is immutable and safe for concurrent use. The nil Schema
 // accepts any object.
 type Schema struct {
-	compiled *jsonschema.Schema
-	props    []string // names under "properties", sorted; nil when it has none
-	closed   bool     // additionalProperties is false
-	required []string
+	compiled   *jsonschema.Schema
+	props      []string // names under "properties", sorted; nil when it has none
+	closed     bool     // additionalProperties is false
+	forObjects bool     // an object may match
+	required   []string
 }
 
 // CompileSchema compiles one schema.
@@ -30,8 +31,8 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return nil, fmt.Errorf("read JSON schema: %w", err)
 	}
-	if word := findReference(doc); word != "" {
-		return nil, fmt.Errorf("a schema must stand alone: %s is not allowed; write the referenced part in place", word)
+	if err := checkReferences(doc); err != nil {
+		return nil, err
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
@@ -43,15 +44,35 @@ func CompileSchema(raw json.RawMessage) (*Schema, error) {
 	if err != nil {
 		return nil, notASchema(err)
 	}
-	s := &Schema{compiled: compiled}
-	if object, ok := doc.(map[string]any); ok {
-		if props, ok := object["properties"].(map[string]any); ok {
-			s.props = sortedKeys(props)
+	s := &Schema{compiled: compiled, forObjects: doc != false}
+	for _, part := range (&references{doc: doc}).parts() {
+		if props, ok := part["properties"].(map[string]any); ok {
+			s.props = append(s.props, sortedKeys(props)...)
 		}
-		s.closed = object["additionalProperties"] == false
-		s.required = slices.Clone(compiled.Required)
+		s.closed = s.closed || part["additionalProperties"] == false
+		s.required = append(s.required, texts(part["required"])...)
+		if types := texts(part["type"]); len(types) > 0 && !slices.Contains(types, "object") {
+			s.forObjects = false
+		}
 	}
+	slices.Sort(s.props)
+	s.props = slices.Compact(s.props)
 	return s, nil
+}
+
+// texts are the strings of a value that is one, or a list of them.
+func texts(value any) []string {
+	items, many := value.([]any)
+	if !many {
+		items = []any{value}
+	}
+	var found []string
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			found = append(found, text)
+		}
+	}
+	return found
 }
 
 // Validate checks a JSON value. The error names the place (a JSON Pointer) and
@@ -126,30 +147,6 @@ type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("schemas are not loaded from elsewhere")
-}
-
-// findReference returns the first reference keyword anywhere in a schema. A
-// few nested references could make validation exponential.
-func findReference(node any) string {
-	switch node := node.(type) {
-	case map[string]any:
-		for _, key := range sortedKeys(node) {
-			switch key {
-			case "$ref", "$dynamicRef", "$recursiveRef", "$id":
-				return key
-			}
-			if found := findReference(node[key]); found != "" {
-				return found
-			}
-		}
-	case []any:
-		for _, item := range node {
-			if found := findReference(item); found != "" {
-				return found
-			}
-		}
-	}
-	return ""
 }
 
 // leaves yields the innermost violations; a choice (anyOf, oneOf, not) is one

@@ -173,6 +173,14 @@ func (v *validator) checkTimes(step *writtenStep) {
 
 // warnUnused points out settings that mean nothing on a step of its behaviour.
 func (v *validator) warnUnused(step *writtenStep, contract *Contract) {
+	if step.timeout == nil && !v.lost(step.at("timeout_seconds")) {
+		if slices.Contains(step.outcomes, OnTimeout) && slices.Contains(contract.Optional, OnTimeout) {
+			v.warn("no_effect", step.at("transitions", OnTimeout), "the step has no timeout_seconds, so on_timeout is never taken; give it a time or remove on_timeout")
+		}
+		if step.retryOnTimeout && contract.Behaviour == BehaviourRequest {
+			v.warn("no_effect", step.at("retry_on_timeout"), "the step has no timeout_seconds, so retry_on_timeout has no effect; give it a time or remove it")
+		}
+	}
 	why := "is done at once"
 	switch contract.Behaviour {
 	case BehaviourRequest:

@@ -42,6 +42,7 @@ func clinic() Environment {
 		"refused":      `{"behaviour": "halt", "defaults": {"reason_code": "step_failed"}}`,
 		"cooling_off":  `{"behaviour": "delay", "defaults": {"seconds": 60}}`,
 		"bare_manual":  `{"behaviour": "manual"}`,
+		"sure_enough":  `{"behaviour": "condition", "defaults": {"expr": "case.metadata.score > 0.7"}, "params_schema": {"type": "object", "properties": {"expr": {"type": "string"}}}}`,
 	} {
 		env.Kinds = append(env.Kinds, rondo.StepKind{OrgID: "clinic", Name: name, Version: 1, Contract: json.RawMessage(contract), Status: "active"})
 	}

@@ -10,11 +10,11 @@ import (
 
 // checkExpression judges the source of a condition by itself.
 func (v *validator) checkExpression(step *writtenStep) {
-	_, alias := step.params["expr"]
+	_, alias := step.given["expr"] // what the kind sets by default gives way to the step's own
 	if step.expr != nil && alias {
 		v.add("expr_twice", step.at("params", "expr"), "the expression is written twice; keep the step's own expr and remove this one")
 		var second string
-		if json.Unmarshal(step.params["expr"], &second) == nil {
+		if json.Unmarshal(step.given["expr"], &second) == nil {
 			v.checkSyntax(second, step.at("params", "expr"))
 		}
 	}
@@ -23,16 +23,37 @@ func (v *validator) checkExpression(step *writtenStep) {
 	case strings.TrimSpace(src) != "":
 		v.checkSyntax(src, at)
 	case v.lost(step.at("expr"), step.at("params")):
-	case step.expr == nil && alias && typeOf(step.params["expr"]) != "a string": // the params schema has said so
+	case step.expr == nil && alias && typeOf(step.given["expr"]) != "a string": // the params schema has said so
 	default:
 		v.add("expr_missing", at, "write what decides, e.g. \"expr\": \"ai_review.confidence < 0.7\"")
 	}
 }
 
 func (v *validator) checkSyntax(src, at string) {
-	if _, err := cond.Parse(src); err != nil {
+	expr, err := cond.Parse(src)
+	if err != nil {
 		v.add("expr_invalid", at, "%s", err)
+		return
 	}
+	if err := neverDecides(expr); err != nil {
+		v.warn("condition_never_boolean", at, "%s; every case would halt here with condition_error", err)
+	}
+}
+
+// neverDecides says why an expression that does not look at the case has no
+// truth value, whoever is sampled; nil when it has one or looks at the case.
+func neverDecides(expr *cond.Expr) (why error) {
+	if len(expr.Paths()) > 0 {
+		return nil
+	}
+	for _, chosen := range []bool{true, false} {
+		_, err := expr.True(cond.Env{Now: func() int64 { return 0 }, Sample: func(float64) bool { return chosen }})
+		if err == nil {
+			return nil
+		}
+		why = err
+	}
+	return why
 }
 
 // checkPaths judges what expressions and payload templates refer to: a step that
