@@ -237,7 +237,10 @@ func TestOnlyEventTypesOfTheOrganisationCanBeConsumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	consume(t, e, module, "g", "ext.weigh.requested", "workflow.halted", "ai_review.requested")
-	_, err := e.ConsumeEvents(t.Context(), module, "g", []string{"ext.nobody.requested"})
+	_, err := e.ConsumeEvents(t.Context(), module, "g", []string{"case.created", "ext.nobody.requested"})
+	if !strings.Contains(fmt.Sprint(err), "ext.nobody.requested") || strings.Contains(fmt.Sprint(err), "case.created") {
+		t.Errorf("the error does not name the type: %v", err)
+	}
 	wantCode(t, "an unknown type", err, rondo.CodeInvalid)
 	_, err = e.ConsumeEvents(t.Context(), of("other", rondo.ScopeEvents), "g", []string{"ext.weigh.requested"})
 	wantCode(t, "another organisation's type", err, rondo.CodeInvalid)

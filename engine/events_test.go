@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,55 @@ func publish(t *testing.T, e *engine.Engine, raw []byte) rondo.Receipt {
 		t.Fatal(err)
 	}
 	return receipt
+}
+
+// envelope changes members of an event of a case.
+func envelope(t *testing.T, caseID string, members map[string]any) []byte {
+	t.Helper()
+	var all map[string]any
+	if err := json.Unmarshal(caseCreated(caseID), &all); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(all, members)
+	all["event_id"] = letterIDs.New().String()
+	raw, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestReceiptsSayWhatIsWrongWithAnEvent(t *testing.T) {
+	e, _ := eventEngine(t)
+	publishTemplate(t, e, "ai_only")
+	publish(t, e, caseCreated("asked"))
+	publish(t, e, envelope(t, "driven", map[string]any{"payload": map[string]any{"patient_id": "p", "orchestration_mode": "client_driven"}}))
+	live := must(e.Instances(t.Context(), user(), store.InstanceFilter{CaseID: "asked"}, store.Page{Limit: 1}))(t)[0].Machine.Live[0]
+	for name, c := range map[string]struct {
+		caseID, correlation string
+		want                rondo.Receipt
+	}{
+		"an answer that nothing asked for": {"asked", "mine", rondo.Receipt{Outcome: rondo.OutcomeStale, Error: "unknown_correlation: "}},
+		"an answer that breaks the contract": {
+			"asked", live.CorrelationID, rondo.Receipt{Outcome: rondo.OutcomeApplied, Error: "contract_violation: the output does not match the kind's schema: /granted must be a boolean"},
+		},
+		"an observed answer that breaks the contract": {
+			"driven", "mine", rondo.Receipt{Outcome: rondo.OutcomeApplied, Verdict: "on_path", Error: "contract_violation: "},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := publish(t, e, envelope(t, c.caseID, map[string]any{
+				"event_type": "consent.check.completed", "correlation_id": c.correlation, "payload": map[string]any{"granted": "yes"},
+			}))
+			if got.Outcome != c.want.Outcome || got.Verdict != c.want.Verdict || !strings.HasPrefix(got.Error, c.want.Error) {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			row, err := e.Event(t.Context(), user(), got.EventID)
+			if err != nil || row.Outcome != got.Outcome || row.Verdict != got.Verdict || row.Error != got.Error {
+				t.Errorf("the ledger says %+v (%v), the receipt %+v", row, err, got)
+			}
+		})
+	}
 }
 
 // of is a caller of an organisation with some scopes.
@@ -127,6 +177,7 @@ func TestADeadLetterThatStillIsNoneStays(t *testing.T) {
 		code string
 	}{
 		"not JSON":             {[]byte("{"), ""},
+		"nothing":              {nil, "no_envelope"},
 		"no case":              {replaced(`"case_id"`, `"case"`), ""},
 		"too large":            {[]byte(strings.Repeat("x", 300<<10)), "too_large"},
 		"of an unknown type":   {replaced(`"case.created"`, `"ext.nobody.completed"`), "unknown_event_type"},

@@ -131,11 +131,11 @@ func (i *Inbound) drop(entries []*entry) {
 // read turns an entry into an input, or says why it never can be one.
 func (i *Inbound) read(d bus.Delivery) (*Input, *rondo.DeadLetter) {
 	if len(d.Envelope) > MaxEvent {
-		return nil, i.letter(d, "", "the event is larger than 256 KiB")
+		return nil, i.letter(d, namedOrg(d.Envelope), "the event is larger than 256 KiB")
 	}
 	envelope, err := event.Parse(d.Envelope)
 	if err != nil {
-		return nil, i.letter(d, "", err.Error())
+		return nil, i.letter(d, namedOrg(d.Envelope), unreadable(d.Envelope, err))
 	}
 	if envelope.Type != d.Stream {
 		return nil, i.letter(d, envelope.OrgID, "the event type is "+envelope.Type+" but it came on the stream of "+d.Stream)
