@@ -112,6 +112,8 @@ type Health interface {
 // Metrics is told of every answer and shows what was counted.
 type Metrics interface {
 	HTTP(method, route string, status int, seconds float64)
+	// HTTPStream is told of a stream instead, when it has ended.
+	HTTPStream(method, route string, status int)
 	Handler() http.Handler
 }
 
@@ -211,6 +213,7 @@ func (a *API) OpenAPI() []byte { return append([]byte(nil), a.openapi...) }
 type noMetrics struct{}
 
 func (noMetrics) HTTP(string, string, int, float64) {}
+func (noMetrics) HTTPStream(string, string, int)    {}
 
 func (noMetrics) Handler() http.Handler {
 	return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

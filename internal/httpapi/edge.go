@@ -104,7 +104,11 @@ func (a *API) account(r *http.Request, rec *recorder, x *exchange, took time.Dur
 		status = http.StatusOK
 	}
 	method := knownMethod(r.Method)
-	a.cfg.Metrics.HTTP(method, route, status, took.Seconds())
+	if rec.Header().Get("Content-Type") == eventStreamType {
+		a.cfg.Metrics.HTTPStream(method, route, status)
+	} else {
+		a.cfg.Metrics.HTTP(method, route, status, took.Seconds())
+	}
 	attrs := []slog.Attr{
 		slog.String("request_id", x.requestID), slog.String("method", method), slog.String("route", route),
 		slog.Int("status", status), slog.Int64("bytes", rec.bytes), slog.Float64("took_ms", float64(took.Microseconds())/1000),

@@ -323,6 +323,28 @@ func TestAReaderThatIsGoneEndsItsStream(t *testing.T) {
 	}
 }
 
+// How long a stream was open says nothing of how fast Rondo answers.
+func TestStreamsAreCountedButNotTimed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, asUser(rondo.ScopeEvents))
+	b.engine.happenings.feed = &fakeFeed{events: []rondo.Delivered{{EventID: eventID, Type: "t", Envelope: []byte(`{}`)}}}
+	w := &cutWriter{ResponseRecorder: httptest.NewRecorder(), left: 0}
+	b.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/events/stream?group=mine&types=t", nil))
+	b.do("GET", "/workflow-instances/stream", "") // refused: an answer like any other
+	rec := httptest.NewRecorder()
+	b.metrics.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line, want := range map[string]bool{
+		`rondo_http_requests_total{method="GET",route="/events/stream",status="200"} 1`:             true,
+		`rondo_http_request_duration_seconds_count{route="/events/stream"}`:                         false,
+		`rondo_http_request_duration_seconds_count{route="/workflow-instances/stream"} 1`:           true,
+		`rondo_http_requests_total{method="GET",route="/workflow-instances/stream",status="403"} 1`: true,
+	} {
+		if strings.Contains(rec.Body.String(), line) != want {
+			t.Errorf("%s: want %v in\n%s", line, want, rec.Body)
+		}
+	}
+}
+
 func TestTheAsyncAPIDocumentIsServedToEveryone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *httpapi.Config) { c.Auth = nobody{} })

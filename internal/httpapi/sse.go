@@ -19,6 +19,8 @@ const (
 	heartbeat = 15 * time.Second
 	// streamPatience is how long one write may take before its reader is cut.
 	streamPatience = 10 * time.Second
+	// eventStreamType is the media type of server-sent events.
+	eventStreamType = "text/event-stream"
 )
 
 // streams keeps count of the open streams and ends them all on shutdown.
@@ -164,7 +166,7 @@ func (s *eventStream) write(b []byte) error {
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
-		h.Set("Content-Type", "text/event-stream")
+		h.Set("Content-Type", eventStreamType)
 		h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back
 		// A stream outlives the limits of an ordinary exchange; its own limit is
 		// set with every write. A connection that knows no deadlines has none to lift.

@@ -102,7 +102,7 @@ func New(opts Options) *Metrics {
 	m.registry.MustRegister(m.busLag)
 
 	m.httpTotal = m.counters("rondo_http_requests_total", "HTTP requests answered.", "method", "route", "status")
-	m.httpSeconds = m.histograms("rondo_http_request_duration_seconds", "Time to answer an HTTP request.", prometheus.ExponentialBuckets(0.0005, 2, 15), "route")
+	m.httpSeconds = m.histograms("rondo_http_request_duration_seconds", "Time to answer an HTTP request, streams left out.", prometheus.ExponentialBuckets(0.0005, 2, 15), "route")
 
 	if opts.Runtime {
 		m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -273,6 +273,14 @@ func (m *Metrics) SetBusLag(lags []Lag) {
 			group = "http"
 		}
 		m.busLag.WithLabelValues(label(group), label(lag.Stream)).Add(float64(lag.Entries))
+	}
+}
+
+// HTTPStream counts a stream that has ended. How long it lasted says nothing of
+// how fast anything was answered, so it is not measured.
+func (m *Metrics) HTTPStream(method, route string, status int) {
+	if m != nil {
+		m.httpTotal.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
 	}
 }
 

@@ -156,6 +156,7 @@ func TestNilMetricsCountNothingAndDoNotPanic(t *testing.T) {
 	m.Resent(1)
 	m.Purged(1)
 	m.HTTP("GET", "/", 200, 1)
+	m.HTTPStream("GET", "/stream", 200)
 	if m.Handler() == nil || m.Registry() == nil {
 		t.Error("a nil Metrics still has a handler and a registry")
 	}
