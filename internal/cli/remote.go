@@ -16,10 +16,10 @@ import (
 
 // remote is how commands reach a server, and how they print its answers.
 type remote struct {
-	Server string `help:"Address of the server. Default: http://127.0.0.1:3006." default:"http://127.0.0.1:3006" env:"RONDO_SERVER" placeholder:"URL"`
-	Token  string `help:"Bearer token. A server of rondo dev needs none." env:"RONDO_TOKEN" placeholder:"TOKEN"`
-	Org    string `help:"Act for this organisation; only an admin may name another than their own." env:"RONDO_ORG" placeholder:"ORG"`
-	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
+	Server string `help:"Address of the server. Default: http://127.0.0.1:3006." default:"http://127.0.0.1:3006" env:"RONDO_SERVER" placeholder:"URL" group:"Server and output:"`
+	Token  string `help:"Bearer token. A server of rondo dev needs none." env:"RONDO_TOKEN" placeholder:"TOKEN" group:"Server and output:"`
+	Org    string `help:"Act for this organisation; only an admin may name another than their own." env:"RONDO_ORG" placeholder:"ORG" group:"Server and output:"`
+	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json." group:"Server and output:"`
 }
 
 func (r remote) client() (*client.Client, error) {
