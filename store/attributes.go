@@ -52,6 +52,9 @@ func (t AttributeTest) Holds(values []rondo.AttributeValue) bool {
 }
 
 func (t AttributeTest) passes(v rondo.AttributeValue) bool {
+	if v.IsNumber != t.Value.IsNumber {
+		return t.Op == "!="
+	}
 	order := cmp.Compare(v.Text, t.Value.Text)
 	switch t.Op {
 	case "=":
@@ -60,9 +63,6 @@ func (t AttributeTest) passes(v rondo.AttributeValue) bool {
 		return order != 0
 	}
 	if t.Value.IsNumber {
-		if !v.IsNumber {
-			return false
-		}
 		order = cmp.Compare(v.Number, t.Value.Number)
 	}
 	switch t.Op {

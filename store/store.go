@@ -30,6 +30,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -114,7 +115,7 @@ type Write struct {
 	Instances     []InstanceWrite // each instance at most once
 	Steps         []rondo.Step
 	Events        []rondo.EventRecord // new ledger rows
-	Rejudged      []rondo.EventRecord // rows whose outcome, instance, processed and error change, in order; nothing else of them does
+	Rejudged      []rondo.EventRecord // rows whose outcome, instance, processed, verdict and error change, in order; nothing else of them does
 	Duplicates    []rondo.EventKey    // rows whose duplicates count rises, once per mention
 	Outbox        []rondo.Outgoing    // Seq is assigned by the driver
 	Interventions []rondo.Intervention
@@ -167,6 +168,10 @@ type Timers interface {
 	// deadline, and has no WakeAt: nothing would ever wake them. There are none
 	// unless something outside Rondo changed the database.
 	Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error)
+	// ParkedAlone returns cases that have no instance at all and an event that was
+	// received at or before the time and is still parked, by org and case, at most
+	// limit.
+	ParkedAlone(ctx context.Context, received time.Time, limit int) ([]rondo.CaseKey, error)
 }
 
 // Outbox holds events for an external bus until they are published. A store
@@ -336,9 +341,9 @@ type InstanceFilter struct {
 }
 
 // AttributeTest compares the searchable values of one path; it holds when one of
-// them does, so != holds when one of them differs. Equality is by text: the text
-// "5" and the number 5 are equal. Order (<, <=, >, >=) is by number when Value is
-// one, and then texts do not compare, else bytewise by text.
+// them does, so != holds when one of them differs. Numbers compare with numbers,
+// by value, and texts with texts, bytewise: the text "5" and the number 5 differ
+// and have no order.
 type AttributeTest struct {
 	Path  string
 	Op    string // =, !=, <, <=, >, >=

@@ -181,8 +181,9 @@ func testComparisons(d *db) {
 		want  string
 	}{
 		{"=", num(2), "two mid"},
-		{"=", num(10), "digits two high"}, // equality is by text
-		{"=", text("10"), "digits two high"},
+		{"=", num(10), "two high"}, // a number is no text
+		{"=", text("10"), "digits"},
+		{"!=", text("10"), "word two high mid low"},
 		{"!=", num(2), "digits word two high low"}, // one of its values differs
 		{"!=", text("ten"), "digits two high mid low"},
 		{"<", num(2), "low"},
@@ -193,10 +194,10 @@ func testComparisons(d *db) {
 		{"<", num(-1.5), ""},
 		{"<=", num(-1.5), "low"},
 		{">", num(1e300), ""},
-		{"<", text("2"), "digits two high low"}, // as texts
+		{"<", text("2"), "digits"}, // as texts, among texts
 		{">", text("2"), "word"},
-		{">=", text("2"), "word two mid"},
-		{"<=", text("10"), "digits two high low"},
+		{">=", text("2"), "word"},
+		{"<=", text("10"), "digits"},
 		{">", text("ten"), ""},
 	} {
 		name := fmt.Sprintf("the cases with p %s %q (number: %v)", list.op, list.value.Text, list.value.IsNumber)

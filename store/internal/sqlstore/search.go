@@ -115,15 +115,19 @@ func (c *Cold) passing(ctx context.Context, ids []rondo.ID, test store.Attribute
 // test adds a condition on the values of a path.
 func (c *conditions) test(t store.AttributeTest) {
 	c.add("path = ?", t.Path)
-	op := t.Op
-	if op == "!=" {
-		op = "<>"
+	alike, other := "number IS NULL", "number IS NOT NULL"
+	if t.Value.IsNumber {
+		alike, other = other, alike
 	}
-	if t.Value.IsNumber && op != "=" && op != "<>" {
-		c.add("number "+op+" ?", t.Value.Number)
-		return
+	switch {
+	case t.Op == "!=":
+		c.add("(value <> ? OR "+other+")", []byte(t.Value.Text))
+	case t.Value.IsNumber && t.Op != "=":
+		c.add("number "+t.Op+" ?", t.Value.Number)
+	default:
+		c.add("value "+t.Op+" ?", []byte(t.Value.Text))
+		c.add(alike)
 	}
-	c.add("value "+op+" ?", []byte(t.Value.Text))
 }
 
 func readID(values []any) (rondo.ID, error) {
