@@ -105,7 +105,8 @@ func (e *Engine) DefinitionList(ctx context.Context, p rondo.Principal, filter s
 	return e.store.DefinitionList(ctx, filter, page)
 }
 
-// ValidateDefinition says whether a definition could be published as it is.
+// ValidateDefinition says whether a definition could be published as it is; its
+// tests are part of that.
 func (e *Engine) ValidateDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.ValidationReport, error) {
 	d, err := e.Definition(ctx, p, id)
 	if err != nil {
@@ -115,7 +116,7 @@ func (e *Engine) ValidateDefinition(ctx context.Context, p rondo.Principal, id r
 	if err != nil {
 		return rondo.ValidationReport{}, err
 	}
-	report := definition.ValidateOf(d.Kind, d.Body, env)
+	report := e.judge(d, env)
 	return rondo.ValidationReport{Valid: report.Valid(), Errors: report.Errors, Warnings: report.Warnings}, nil
 }
 
@@ -166,11 +167,7 @@ func (e *Engine) publishable(ctx context.Context, p rondo.Principal, id rondo.ID
 	if err != nil {
 		return rondo.Definition{}, nil, err
 	}
-	broken := definition.ValidateOf(d.Kind, d.Body, env).Errors
-	if len(broken) == 0 {
-		broken = e.checkTests(d, env)
-	}
-	if len(broken) > 0 {
+	if broken := e.judge(d, env).Errors; len(broken) > 0 {
 		return rondo.Definition{}, nil, &rondo.Error{
 			Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("the definition breaks %d publish rules", len(broken)),
 			Hint: "correct what errors lists and publish again; nothing was changed", Fields: broken,

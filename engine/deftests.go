@@ -18,7 +18,7 @@ import (
 // tests is nil, those that are kept in the definition itself. Nothing is stored,
 // sent or asked of anyone.
 func (e *Engine) TestDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, tests []json.RawMessage) (deftest.Report, error) {
-	d, snapshot, err := e.compiledDraft(ctx, p, id)
+	d, snapshot, err := e.playable(ctx, p, id)
 	if err != nil {
 		return deftest.Report{}, err
 	}
@@ -34,26 +34,39 @@ func (e *Engine) TestDefinition(ctx context.Context, p rondo.Principal, id rondo
 	return deftest.Run(snapshot, parsed), nil
 }
 
-// checkTests runs the tests of a definition that asks for it before it is
-// published, and returns those that fail as publish errors.
-func (e *Engine) checkTests(d rondo.Definition, env definition.Environment) []rondo.FieldError {
-	tests, required, err := definition.TestsOf(d.Body)
-	if err != nil || !required || d.Kind != rondo.KindCase {
-		return fieldsOf(err)
+// judge says everything that forbids publishing a definition: the publish rules,
+// tests that are not well-formed, and, when nothing else is wrong and it asks for
+// it, tests that fail.
+func (e *Engine) judge(d rondo.Definition, env definition.Environment) definition.Report {
+	report := definition.ValidateOf(d.Kind, d.Body, env)
+	if d.Kind != rondo.KindCase {
+		return report
 	}
-	if len(tests) == 0 {
-		return []rondo.FieldError{{Code: "tests_missing", Pointer: "/require_tests", Message: "the definition requires tests and has none: add tests, or take require_tests out"}}
+	tests, required, err := definition.TestsOf(d.Body)
+	if err != nil {
+		return report // the rules have said so
 	}
 	parsed, err := deftest.Parse(tests)
-	if err != nil {
-		return fieldsOf(err)
+	report.Errors = append(report.Errors, fieldsOf(err)...)
+	switch {
+	case !required || err != nil:
+	case len(tests) == 0:
+		report.Errors = append(report.Errors, rondo.FieldError{
+			Code: "tests_missing", Pointer: "/require_tests", Message: "the definition requires tests and has none: add tests, or take require_tests out",
+		})
+	case report.Valid():
+		report.Errors = append(report.Errors, failedTests(d, env, parsed)...)
 	}
+	return report
+}
+
+func failedTests(d rondo.Definition, env definition.Environment, tests []deftest.Test) []rondo.FieldError {
 	snapshot, err := frozenSnapshot(d, env)
 	if err != nil {
 		return fieldsOf(err)
 	}
 	var failed []rondo.FieldError
-	for i, result := range deftest.Run(snapshot, parsed).Results {
+	for i, result := range deftest.Run(snapshot, tests).Results {
 		for _, failure := range result.Failures {
 			failed = append(failed, rondo.FieldError{Code: "test_failed", Pointer: fmt.Sprintf("/tests/%d", i), Message: fmt.Sprintf("%s: %s", result.Name, failure)})
 		}
@@ -73,15 +86,20 @@ func fieldsOf(err error) []rondo.FieldError {
 	return []rondo.FieldError{{Code: string(rondo.CodeOf(err)), Message: err.Error()}}
 }
 
-// compiledDraft reads a case definition and compiles it as it is now. One that
-// could not be published cannot be played either.
-func (e *Engine) compiledDraft(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, *definition.Snapshot, error) {
+// playable reads a case definition and compiles it: a published one as it was
+// frozen, a draft as it would be now. A draft that could not be published cannot
+// be played either.
+func (e *Engine) playable(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, *definition.Snapshot, error) {
 	d, err := e.Definition(ctx, p, id)
 	if err != nil {
 		return d, nil, err
 	}
 	if d.Kind != rondo.KindCase {
 		return d, nil, rondo.WrongState("only definitions of kind case can be played; this one is of kind " + string(d.Kind))
+	}
+	if d.SnapshotHash != "" {
+		snapshot, err := e.snapshots.Get(ctx, d.SnapshotHash)
+		return d, snapshot, rondo.Op("read the frozen definition", err)
 	}
 	env, err := e.environment(ctx, d.OrgID)
 	if err != nil {
@@ -114,9 +132,14 @@ func (e *Engine) BacktestDefinition(ctx context.Context, p rondo.Principal, id r
 	if in.Last < 1 || in.Last > deftest.MaxBacktest {
 		return deftest.BacktestReport{}, invalidField("/last", "out_of_range", fmt.Sprintf("last is from 1 to %d", deftest.MaxBacktest))
 	}
-	d, draft, err := e.compiledDraft(ctx, p, id)
+	d, draft, err := e.playable(ctx, p, id)
 	if err != nil {
 		return deftest.BacktestReport{}, err
+	}
+	if !in.DefinitionID.IsZero() {
+		if _, err := e.Definition(ctx, p, in.DefinitionID); err != nil {
+			return deftest.BacktestReport{}, err
+		}
 	}
 	finished, err := e.lastFinished(ctx, p.Tenant, d.ProductID, in)
 	if err != nil {

@@ -113,6 +113,7 @@ func TestPublishCanRequireTests(t *testing.T) {
 	for _, test := range []struct{ name, tests, refused string }{
 		{"tests that hold", `"tests": [` + good + `],`, ""},
 		{"a test that fails", `"tests": [` + good + `, ` + bad + `],`, "test_failed /tests/1 bad: status: expected completed, saw halted (ai_review_failed at ai)"},
+		{"a test that expects nothing", `"tests": [{"given": {}, "expect": {}}],`, `malformed_test /tests/0/expect expect something, e.g. "status": "completed"; a test that expects nothing shows nothing`},
 		{"no tests", ``, "tests_missing /require_tests the definition requires tests and has none: add tests, or take require_tests out"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -128,6 +129,10 @@ func TestPublishCanRequireTests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			report, err := e.ValidateDefinition(t.Context(), user(), draft.ID)
+			if err != nil || report.Valid != (test.refused == "") {
+				t.Errorf("validate says %+v, %v", report, err)
+			}
 			_, err = e.PublishDefinition(t.Context(), user(), draft.ID, "")
 			if test.refused == "" {
 				if err != nil {
@@ -139,9 +144,96 @@ func TestPublishCanRequireTests(t *testing.T) {
 			if !ok || refusal.Code != rondo.CodeInvalidDef || len(refusal.Fields) != 1 {
 				t.Fatalf("got %v", err)
 			}
+			if diff := cmp.Diff(refusal.Fields, report.Errors); diff != "" {
+				t.Errorf("publish and validate disagree (-publish +validate):\n%s", diff)
+			}
 			if f := refusal.Fields[0]; f.Code+" "+f.Pointer+" "+f.Message != test.refused {
 				t.Errorf("got %s %s %s", f.Code, f.Pointer, f.Message)
 			}
 		})
+	}
+}
+
+func TestMalformedTestsAreNotPublishedEvenWhenNobodyRequiresThem(t *testing.T) {
+	t.Parallel()
+	e, ctx := inMemory(t), t.Context()
+	draft := draftOf(t, e, author, "", `{"tests":[{"name":"a","gven":{}}],"start_step":"gone",`+plainFlow[1:strings.Index(plainFlow, `"start_step"`)]+plainFlow[strings.Index(plainFlow, `"steps"`):])
+	var got []string
+	for _, f := range must(e.ValidateDefinition(ctx, author, draft.ID))(t).Errors {
+		got = append(got, f.Pointer)
+	}
+	if !slices.Contains(got, "/start_step") || !slices.Contains(got, "/tests/0/gven") {
+		t.Errorf("errors at %v, want the rules and the tests at once", got)
+	}
+	_, err := e.PublishDefinition(ctx, author, draft.ID, "")
+	refused(t, rondo.CodeInvalidDef, err, "publish malformed tests")
+}
+
+// The kind has another contract by now, and then none at all.
+func TestAPublishedDefinitionIsPlayedAndExportedAsItWasFrozen(t *testing.T) {
+	t.Parallel()
+	onEveryKindOfStore(t, func(t *testing.T, e *engine.Engine) {
+		ctx := t.Context()
+		const stop = `{"behaviour":"halt","defaults":{"reason_code":"too_heavy"}}`
+		for _, code := range []string{"lost", "too_heavy", "unheard_of"} {
+			must(e.CreateReasonCode(ctx, author, rondo.ReasonCode{Scope: "halt", Code: code, Label: code, Active: true}, false))(t)
+		}
+		must(e.PutStepKind(ctx, author, "weigh", []byte(`{"failure_halt_code":"unheard_of",`+weigh[1:])))(t)
+		must(e.PutStepKind(ctx, author, "too_heavy", []byte(stop)))(t)
+		d := publishOf(t, e, author, "", `{"name":"Parcel","start_step":"scale","steps":{
+			"scale":{"kind":"weigh","timeout_seconds":5,"transitions":{"on_complete":"done","on_timeout":"stop"}},
+			"stop":{"kind":"too_heavy"},
+			"done":{"kind":"emit_final","transitions":{"on_complete":"TERMINAL"}}},
+			"tests":[{"given":{"steps":{"scale":{"complete":{}}}},"expect":{"status":"completed"}}]}`)
+		before := exported(t, e, d.ID)
+		if diff := cmp.Diff([]string{"too_heavy", "weigh"}, before.kinds); diff != "" {
+			t.Errorf("kinds (-want +got):\n%s", diff)
+		}
+		must(e.PutStepKind(ctx, author, "weigh", []byte(`{"behaviour":"halt","defaults":{"reason_code":"lost"}}`)))(t)
+		must(e.ArchiveStepKind(ctx, author, "too_heavy"))(t)
+		for _, status := range []rondo.DefinitionStatus{rondo.DefinitionActive, rondo.DefinitionArchived} {
+			if status == rondo.DefinitionArchived {
+				must(e.ArchiveDefinition(ctx, author, d.ID, ""))(t)
+			}
+			if diff := cmp.Diff(before.all, exported(t, e, d.ID).all); diff != "" {
+				t.Errorf("%s: the export changed (-before +after):\n%s", status, diff)
+			}
+			if report := must(e.TestDefinition(ctx, author, d.ID, nil))(t); report.Passed != 1 {
+				t.Errorf("%s: %+v", status, report)
+			}
+			must(e.BacktestDefinition(ctx, author, d.ID, deftest.BacktestRequest{}))(t)
+		}
+	})
+}
+
+type export struct {
+	kinds []string
+	all   rondo.Bundle
+}
+
+func exported(t *testing.T, e *engine.Engine, id rondo.ID) export {
+	t.Helper()
+	_, bundle, err := e.ExportDefinition(t.Context(), author, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := export{all: bundle}
+	for _, kind := range bundle.StepKinds {
+		out.kinds = append(out.kinds, kind.Name)
+	}
+	if codes := len(bundle.ReasonCodes); codes != 2 {
+		t.Errorf("%d reason codes are exported: %+v", codes, bundle.ReasonCodes)
+	}
+	return out
+}
+
+func TestABacktestOfADefinitionThatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
+	e, ctx := inMemory(t), t.Context()
+	d, foreign := draftOf(t, e, author, "", plainFlow), draftOf(t, e, stranger, "", plainFlow)
+	must(e.BacktestDefinition(ctx, author, d.ID, deftest.BacktestRequest{DefinitionID: d.ID}))(t)
+	for name, id := range map[string]rondo.ID{"nobody's": {1, 2, 3}, "another's": foreign.ID} {
+		_, err := e.BacktestDefinition(ctx, author, d.ID, deftest.BacktestRequest{DefinitionID: id})
+		refused(t, rondo.CodeNotFound, err, name)
 	}
 }

@@ -13,7 +13,9 @@ import (
 )
 
 // ExportDefinition returns a definition with the organisation's own step kinds
-// and reason codes that it refers to: all that another organisation lacks.
+// and reason codes that it refers to: all that another organisation lacks. The
+// kinds of a published definition are those that it was frozen with, whatever
+// became of them since.
 func (e *Engine) ExportDefinition(ctx context.Context, p rondo.Principal, id rondo.ID) (rondo.Definition, rondo.Bundle, error) {
 	d, err := e.Definition(ctx, p, id)
 	if err != nil {
@@ -25,11 +27,19 @@ func (e *Engine) ExportDefinition(ctx context.Context, p rondo.Principal, id ron
 	}
 	kinds, codes := references(d.Body)
 	bundle := rondo.Bundle{Kind: d.Kind, ProductID: d.ProductID, Source: d.Body}
-	for _, kind := range env.Kinds {
-		if slices.Contains(kinds, kind.Name) {
-			bundle.StepKinds = append(bundle.StepKinds, kind)
-			codes = append(codes, failureHaltCode(kind.Contract))
+	if d.SnapshotHash != "" {
+		if bundle.StepKinds, err = e.frozenKinds(ctx, d.SnapshotHash); err != nil {
+			return rondo.Definition{}, rondo.Bundle{}, err
 		}
+	} else {
+		for _, kind := range env.Kinds {
+			if slices.Contains(kinds, kind.Name) {
+				bundle.StepKinds = append(bundle.StepKinds, kind)
+			}
+		}
+	}
+	for _, kind := range bundle.StepKinds {
+		codes = append(codes, haltCodes(kind.Contract)...)
 	}
 	for _, code := range env.ReasonCodes {
 		if code.OrgID != "" && code.Scope == definition.ScopeHalt && slices.Contains(codes, code.Code) {
@@ -39,31 +49,48 @@ func (e *Engine) ExportDefinition(ctx context.Context, p rondo.Principal, id ron
 	return d, bundle, nil
 }
 
+func (e *Engine) frozenKinds(ctx context.Context, hash string) ([]rondo.StepKind, error) {
+	document, err := e.store.Snapshot(ctx, hash)
+	if err != nil {
+		return nil, rondo.Op("read the frozen definition", err)
+	}
+	return definition.FrozenKinds(document)
+}
+
 // references reads the kinds and halt codes that the steps of a definition name.
 // What is not of the usual shape names nothing.
 func references(body []byte) (kinds, codes []string) {
 	var written struct {
 		Steps map[string]struct {
-			Kind   string `json:"kind"`
-			Params struct {
-				ReasonCode string `json:"reason_code"`
-			} `json:"params"`
+			Kind   string                     `json:"kind"`
+			Params map[string]json.RawMessage `json:"params"`
 		} `json:"steps"`
 	}
 	_ = json.Unmarshal(body, &written) // what can be read is read
 	for _, step := range written.Steps {
 		kinds = append(kinds, step.Kind)
-		codes = append(codes, step.Params.ReasonCode)
+		var code string
+		if json.Unmarshal(step.Params["reason_code"], &code) == nil {
+			codes = append(codes, code)
+		}
 	}
 	return kinds, codes
 }
 
-func failureHaltCode(contract []byte) string {
+// haltCodes are the codes with which steps of a kind may halt when the
+// definition does not say.
+func haltCodes(contract []byte) []string {
 	var written struct {
-		Code string `json:"failure_halt_code"`
+		Code     string                     `json:"failure_halt_code"`
+		Defaults map[string]json.RawMessage `json:"defaults"`
 	}
 	_ = json.Unmarshal(contract, &written) // a stored contract was read as JSON before
-	return written.Code
+	codes := []string{written.Code}
+	var code string
+	if json.Unmarshal(written.Defaults["reason_code"], &code) == nil {
+		codes = append(codes, code)
+	}
+	return codes
 }
 
 // ImportDefinition creates what the organisation lacks of a bundle, and a draft.

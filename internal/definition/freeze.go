@@ -58,6 +58,22 @@ func Freeze(body json.RawMessage, env Environment) (document []byte, hash string
 	return document, hash, nil
 }
 
+// FrozenKinds returns the organisation's own kinds out of a frozen document, by
+// name, as they were when it was frozen. They have no version and no author.
+func FrozenKinds(document []byte) ([]rondo.StepKind, error) {
+	var doc frozen
+	if err := strictjson.Unmarshal(document, &doc, strictjson.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("read frozen kinds: %w", err)
+	}
+	var kinds []rondo.StepKind
+	for _, name := range sortedKeys(doc.Kinds) {
+		if builtinContracts()[name] == nil {
+			kinds = append(kinds, rondo.StepKind{Name: name, Contract: doc.Kinds[name], Status: "active"})
+		}
+	}
+	return kinds, nil
+}
+
 // Compile makes the snapshot of a frozen document. It checks what the case
 // machine relies on (targets, kinds, expressions, no cycle) and nothing else.
 func Compile(document []byte) (*Snapshot, error) {

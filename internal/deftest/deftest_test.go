@@ -146,6 +146,7 @@ func TestMalformedTestsAreRefusedWithTheirPlace(t *testing.T) {
 			`/tests/0/given/steps/a/after "soon" is no time span; write "90s", "2h", "3d" or seconds`,
 		},
 		{"an action that is none", `{"name": "x", "given": {"actions": [{"action": "explode"}]}}`, "/tests/0/given/actions/0/action use halt, resume, cancel, retry_step, skip_step or set_mode"},
+		{"nothing expected", `{"name": "x", "given": {}, "expect": {"events": [], "context": {}}}`, `/tests/0/expect expect something, e.g. "status": "completed"; a test that expects nothing shows nothing`},
 		{"a mode that is none", `{"name": "x", "given": {"mode": "passive"}}`, "/tests/0/given/mode use active or client_driven"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

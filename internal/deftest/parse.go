@@ -101,7 +101,15 @@ func (t *Test) check(at string) (wrong []rondo.FieldError) {
 			add("/given/actions/"+strconv.Itoa(i)+"/action", "use halt, resume, cancel, retry_step, skip_step or set_mode")
 		}
 	}
+	if t.Expect.empty() {
+		add("/expect", `expect something, e.g. "status": "completed"; a test that expects nothing shows nothing`)
+	}
 	return wrong
+}
+
+func (e *Expect) empty() bool {
+	return e.Path == nil && e.Status == "" && e.HaltReason == "" && e.HaltStepID == "" && len(e.Events) == 0 && len(e.Context) == 0 &&
+		e.Waiting == nil && e.Took == nil
 }
 
 func (a *Answer) ways() int {
