@@ -14,6 +14,7 @@ type definitions struct {
 	byID      map[rondo.ID]*definitionRow
 	ordered   []*definitionRow // ascending by id
 	snapshots map[string][]byte
+	left      map[line]int // highest version that left a line
 }
 
 type definitionRow struct {
@@ -38,15 +39,24 @@ func lineOf(d *rondo.Definition) line {
 	}
 }
 
-// nextVersion is one more than the highest version of a line.
+// nextVersion is one more than the highest version ever given in a line.
 func (ds *definitions) nextVersion(of line) int {
-	highest := 0
+	highest := ds.left[of]
 	for _, row := range ds.ordered {
 		if lineOf(&row.definition) == of {
 			highest = max(highest, row.definition.Version)
 		}
 	}
 	return highest + 1
+}
+
+// leave keeps the version of a draft that moves to another line from being given
+// again.
+func (ds *definitions) leave(d *rondo.Definition) {
+	if ds.left == nil {
+		ds.left = map[line]int{}
+	}
+	ds.left[lineOf(d)] = max(ds.left[lineOf(d)], d.Version)
 }
 
 // active finds what a new case would start.
@@ -135,6 +145,7 @@ func (s *Store) ChangeDefinition(ctx context.Context, org string, id rondo.ID, c
 	after.Version = before.Version
 	if lineOf(&after) != lineOf(&before) {
 		after.Version = s.definitions.nextVersion(lineOf(&after))
+		s.definitions.leave(&before)
 	}
 	if previous := s.definitions.clash(&after); previous != nil {
 		if after.Kind == rondo.KindRun {

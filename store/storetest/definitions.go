@@ -149,6 +149,17 @@ var definitionTests = []test{
 			d.t.Fatalf("the moved draft has version %d, want 2", moved.Version)
 		}
 	}},
+	{name: "the newest version of a product is not given again when its draft moves away", run: func(d *db) {
+		d.create(d.newDefinition("acme", "derma"))
+		draft := d.create(d.newDefinition("acme", "derma"))
+		d.edit(draft, "moved", func(c *store.DefinitionChange) { c.Definition.ProductID = "eyes" })
+		if got := d.create(d.newDefinition("acme", "derma")).Version; got != 3 {
+			d.t.Fatalf("the next draft of the product has version %d, want 3", got)
+		}
+		if back := d.edit(draft, "back", func(c *store.DefinitionChange) { c.Definition.ProductID = "derma" }); back.Version != 4 {
+			d.t.Fatalf("the draft that came back has version %d, want 4", back.Version)
+		}
+	}},
 	{name: "a version is not given by the caller", run: func(d *db) {
 		draft := d.newDefinition("acme", "derma")
 		draft.Version, draft.Revision = 40, 40

@@ -61,14 +61,24 @@ func (c *Cold) lockDefinitions(ctx context.Context, s session) error {
 	return s.each(ctx, func([]any) error { return nil }, "SELECT value FROM meta WHERE name = 'definitions_lock'"+c.dialect.Lock)
 }
 
+// nextVersion is one more than the highest version ever given in a line, also to
+// drafts that have left it.
 func nextVersion(ctx context.Context, s session, d *rondo.Definition) (int, error) {
 	version := 0
 	err := s.each(ctx, func(values []any) error {
 		r := reader{values: values}
 		version = int(r.int())
 		return r.err
-	}, "SELECT MAX(version) FROM definitions WHERE org_id = ? AND kind = ? AND line = ?", d.OrgID, string(d.Kind), line(d))
+	}, "SELECT MAX(version) FROM (SELECT version FROM definitions WHERE org_id = ? AND kind = ? AND line = ? "+
+		"UNION ALL SELECT version FROM versions_left WHERE org_id = ? AND kind = ? AND line = ?) given",
+		d.OrgID, string(d.Kind), line(d), d.OrgID, string(d.Kind), line(d))
 	return version + 1, err
+}
+
+// leaveLine keeps the version of a draft that moves to another line from being
+// given again.
+func leaveLine(ctx context.Context, s session, d *rondo.Definition) error {
+	return s.insert(ctx, "versions_left", "org_id, kind, line, version", d.OrgID, string(d.Kind), line(d), int64(d.Version))
 }
 
 // CreateDefinition implements store.Definitions.
@@ -133,6 +143,9 @@ func (c *Cold) change(ctx context.Context, s session, before rondo.Definition, c
 	after.Revision, after.Version = before.Revision+1, before.Version
 	if line(&after) != line(&before) {
 		if after.Version, err = nextVersion(ctx, s, &after); err != nil {
+			return rondo.Definition{}, err
+		}
+		if err := leaveLine(ctx, s, &before); err != nil {
 			return rondo.Definition{}, err
 		}
 	}

@@ -1,0 +1,7 @@
+CREATE TABLE IF NOT EXISTS versions_left (
+  org_id VARBINARY(255) NOT NULL,
+  kind VARBINARY(255) NOT NULL,
+  line VARBINARY(1024) NOT NULL,
+  version BIGINT NOT NULL,
+  PRIMARY KEY (org_id, kind, line, version)
+) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
