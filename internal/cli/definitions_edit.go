@@ -60,6 +60,7 @@ func (c definitionsEdit) edit(ctx context.Context, s streams, server *client.Cli
 	if err := errors.Join(printDocument(out, d.Body, c.As), out.Close()); err != nil {
 		return err
 	}
+	//nolint:gosec // the user's own editor, with the arguments they gave it
 	editor := exec.CommandContext(ctx, "/bin/sh", "-c", editorCommand()+` "$1"`, "rondo", file)
 	editor.Stdin, editor.Stdout, editor.Stderr = os.Stdin, s.err, s.err
 	if err := editor.Run(); err != nil {

@@ -20,12 +20,9 @@ func (c casesFollow) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	follow := following{streams: s, json: c.json()}
-	for !follow.ended {
+	for !follow.ended && ctx.Err() == nil {
 		err := server.Stream(ctx, client.Call{Path: client.InstancePath(id, "stream")}, follow.mark, follow.tell)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil && follow.mark == "": // it never worked
+		if err != nil && ctx.Err() == nil && (follow.mark == "" || rondo.CodeOf(err) != rondo.CodeUnavailable) {
 			return err
 		}
 		if follow.ended {
@@ -33,7 +30,6 @@ func (c casesFollow) Run(ctx context.Context, s streams) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(pollEvery): // the server ended the stream: it may be starting again
 		}
 	}
