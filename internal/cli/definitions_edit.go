@@ -49,7 +49,8 @@ func (c definitionsEdit) Run(ctx context.Context, s streams) error {
 	if err == nil {
 		return os.RemoveAll(dir)
 	}
-	return fmt.Errorf("%w; what you wrote is in %s: mend it, then rondo definitions update %s %s", err, file, d.ID, file)
+	_, _ = fmt.Fprintf(s.err, "rondo: what you wrote is kept; mend it, then: rondo definitions update %s %s\n", d.ID, file)
+	return err
 }
 
 func (c definitionsEdit) edit(ctx context.Context, s streams, server *client.Client, d client.Definition, file string) error {

@@ -52,6 +52,7 @@ func (r remote) printKinds(s streams, kinds []client.StepKind) error {
 type kindsGet struct {
 	remote
 	Name string `arg:"" help:"Name of the kind."`
+	As   string `enum:",yaml,json" default:"" help:"Print the newest contract alone, as a file: yaml or json." placeholder:"FORMAT"`
 }
 
 // Run shows the versions, and the contract of the newest.
@@ -64,10 +65,14 @@ func (c kindsGet) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
+	if c.As != "" && len(versions) > 0 {
+		return printDocument(s.out, versions[0].Contract, c.As)
+	}
 	if err := c.printKinds(s, versions); err != nil || c.json() || len(versions) == 0 {
 		return err
 	}
-	return printJSON(s.out, versions[0].Contract)
+	_, _ = fmt.Fprintln(s.out)
+	return printDocument(s.out, versions[0].Contract, "yaml")
 }
 
 type kindsPut struct {

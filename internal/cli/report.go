@@ -32,7 +32,7 @@ func report(stderr io.Writer, err error) int {
 	if ok && ofCall.MatchString(e.Op) { // it is of no use to who typed a command
 		message = strings.Replace(message, e.Op+": ", "", 1)
 	}
-	_, _ = fmt.Fprintln(stderr, "rondo:", oneLine(message))
+	_, _ = fmt.Fprintln(stderr, "rondo:", ofAPI.Replace(oneLine(message)))
 	for ; e != nil; e, _ = errors.AsType[*rondo.Error](e.Err) {
 		for _, f := range e.Fields {
 			if f.Message == e.Message { // the only one, said already
@@ -41,7 +41,7 @@ func report(stderr io.Writer, err error) int {
 			_, _ = fmt.Fprintln(stderr, "      ", strings.TrimSpace(f.Code+" "+finding(f)))
 		}
 		if e.Hint != "" {
-			_, _ = fmt.Fprintln(stderr, "      ", e.Hint)
+			_, _ = fmt.Fprintln(stderr, "      ", ofAPI.Replace(e.Hint))
 			break
 		}
 	}
@@ -86,6 +86,9 @@ var flagOf = map[string]string{
 	"org_id": "--org", "status": "--status", "mode": "--mode", "tag": "--tag", "where": "--where", "kind": "--kind", "outcome": "--outcome",
 	"stream": "--stream", "cursor": "--cursor", "limit": "--limit", "reason": "--reason", "note": "--note",
 }
+
+// ofAPI replaces words of the API that hints use and commands do not.
+var ofAPI = strings.NewReplacer("to_definition_id", "--to", "step_map", "--map", "input_override", "--input")
 
 // oneLine joins the lines of a message, each once: drivers like to write several.
 func oneLine(message string) string {
