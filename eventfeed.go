@@ -24,7 +24,9 @@ type EventFeed interface {
 	// event that stays unacked comes again after a minute, to any member. It fails
 	// with CodeUnavailable when the feed is closed.
 	Next(ctx context.Context) ([]Delivered, error)
-	// Close leaves the group: unacked events go to other members at once.
+	// Close ends the feed. What it gave out can still be acked for the rest of its
+	// minute, and comes again only after that, to any member; if this group reads
+	// the same types again meanwhile, it goes on with what is unacked.
 	Close() error
 }
 

@@ -14,7 +14,6 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
-	"github.com/rondo-engine/rondo/event"
 )
 
 // The bounds of feeds.
@@ -23,7 +22,7 @@ const (
 	feedUnacked    = 256         // events that a feed gives out before it waits for acks
 	feedRemembered = 4 * feedUnacked
 	feedBatch      = 64
-	feedsPerOrg    = 32
+	feedsPerOrg    = 32 // open ones, and as many that rest
 	feedsInAll     = 256
 )
 
@@ -35,30 +34,35 @@ func (e *Engine) ConsumeEvents(ctx context.Context, p rondo.Principal, group str
 	if err := e.checkTypes(ctx, p.Tenant, types); err != nil {
 		return nil, err
 	}
-	f := &feed{engine: e, org: p.Tenant, group: group, unacked: map[rondo.ID]*unacked{}, acked: make(chan struct{}, 1), done: make(chan struct{})}
+	f := &feed{engine: e, org: p.Tenant}
 	if err := e.feeds.add(f); err != nil {
 		return nil, err
 	}
-	consumer, err := e.bus.Subscribe(ctx, bus.Subscription{Group: httpGroup(p.Tenant, group), Streams: types, AckWait: feedAckWait})
-	if err != nil {
-		e.feeds.remove(f)
-		return nil, err
+	m := e.feeds.rejoin(p.Tenant, group, types)
+	if m == nil {
+		consumer, err := e.bus.Subscribe(ctx, bus.Subscription{Group: httpGroup(p.Tenant, group), Streams: types, AckWait: feedAckWait})
+		if err != nil {
+			e.feeds.remove(f)
+			return nil, err
+		}
+		m = newMember(e.now, p.Tenant, group, types, consumer)
 	}
-	if !f.begin(consumer) { // the engine stopped meanwhile
-		return nil, errors.Join(errFeedClosed(), consumer.Close())
+	if !f.begin(m) { // the engine stopped meanwhile
+		return nil, errors.Join(errFeedClosed(), m.consumer.Close())
 	}
 	return f, nil
 }
 
-// AckEvents marks events of a group as done. unknown are those that no feed of
-// this process has given out, or that were acked already: if they are not done,
-// they come again.
+// AckEvents marks events of a group as done, whether the feed that gave them out
+// is still open or was closed less than a minute after. unknown are those that no
+// feed of this process has given out, or that were acked already: if they are not
+// done, they come again.
 func (e *Engine) AckEvents(ctx context.Context, p rondo.Principal, group string, ids []rondo.ID) (acked int, unknown []rondo.ID, err error) {
-	feeds := e.feeds.of(p.Tenant, group)
+	members := e.feeds.of(p.Tenant, group)
 	for _, id := range ids {
 		found := false
-		for _, f := range feeds {
-			known, failure := f.ack(ctx, id)
+		for _, m := range members {
+			known, failure := m.ack(ctx, id)
 			found = found || known
 			err = errors.Join(err, failure)
 		}
@@ -66,6 +70,11 @@ func (e *Engine) AckEvents(ctx context.Context, p rondo.Principal, group string,
 			acked++
 		} else {
 			unknown = append(unknown, id)
+		}
+	}
+	for _, m := range members {
+		if m.owed() <= 0 {
+			err = errors.Join(err, e.feeds.release(m))
 		}
 	}
 	return acked, unknown, err
@@ -140,238 +149,53 @@ func errFeedClosed() error {
 	return &rondo.Error{Code: rondo.CodeUnavailable, Message: "the stream has ended", Hint: "open another one"}
 }
 
-// feedSet is every open feed of a process.
-type feedSet struct {
-	mu     sync.Mutex
-	open   map[*feed]bool
-	closed bool
-}
-
-func (s *feedSet) add(f *feed) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errFeedClosed()
-	}
-	own := 0
-	for other := range s.open {
-		if other.org == f.org {
-			own++
-		}
-	}
-	if own >= feedsPerOrg || len(s.open) >= feedsInAll {
-		return &rondo.Error{
-			Code: rondo.CodeOverloaded, Message: "too many event streams are open",
-			Hint: "close streams that you do not need; one stream can carry many event types",
-		}
-	}
-	if s.open == nil {
-		s.open = map[*feed]bool{}
-	}
-	s.open[f] = true
-	return nil
-}
-
-func (s *feedSet) remove(f *feed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, f)
-}
-
-func (s *feedSet) of(org, group string) []*feed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var found []*feed
-	for f := range s.open {
-		if f.org == org && f.group == group {
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
-// closeAll ends every feed and refuses new ones.
-func (s *feedSet) closeAll() error {
-	s.mu.Lock()
-	s.closed = true
-	feeds := slices.Collect(maps.Keys(s.open))
-	s.mu.Unlock()
-	var errs []error
-	for _, f := range feeds {
-		errs = append(errs, f.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// feed is one member of an organisation's group.
+// feed is one stream that a module reads.
 type feed struct {
-	engine     *Engine
-	org, group string
-	consumer   bus.Consumer
-	acked      chan struct{} // signalled when there is room again
-	done       chan struct{} // closed with the feed
+	engine *Engine
+	org    string
 
-	mu      sync.Mutex
-	closed  bool
-	unacked map[rondo.ID]*unacked
-	order   []due // of the events that count against feedUnacked, oldest first
-	counted int
-}
-
-// unacked is an event that was given out. The same event may be several entries
-// of the bus: it was published again.
-type unacked struct {
-	entries []bus.Delivery
-	until   time.Time // it comes again then; zero = that time has passed
-}
-
-type due struct {
-	id rondo.ID
-	at time.Time
+	mu     sync.Mutex
+	member *member            // nil until it begins
+	cancel context.CancelFunc // ends the Next that runs; nil = none does
+	closed bool
 }
 
 var _ rondo.EventFeed = (*feed)(nil)
 
-// begin gives the feed its consumer; false = it was closed before.
-func (f *feed) begin(consumer bus.Consumer) bool {
+// begin gives the feed its place in the group; false = it was closed before.
+func (f *feed) begin(m *member) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return false
 	}
-	f.consumer = consumer
+	f.member = m
 	return true
 }
 
 // Next implements rondo.EventFeed.
 func (f *feed) Next(ctx context.Context) ([]rondo.Delivered, error) {
-	for {
-		room, wait := f.room()
-		if room == 0 {
-			if err := f.await(ctx, wait); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		entries, err := f.consumer.Fetch(ctx, min(room, feedBatch))
-		if err != nil {
-			if f.isClosed() {
-				return nil, errFeedClosed()
-			}
-			return nil, err
-		}
-		given, err := f.give(ctx, entries)
-		if len(given) > 0 || err != nil {
-			return given, err
-		}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.mu.Lock()
+	m, closed := f.member, f.closed
+	f.cancel = cancel
+	f.mu.Unlock()
+	if closed {
+		return nil, errFeedClosed()
 	}
+	events, err := m.next(ctx)
+	if err != nil && f.isClosed() {
+		return nil, errFeedClosed()
+	}
+	return events, err
 }
 
-// await returns when an event was acked, or the oldest unacked one is due again.
-func (f *feed) await(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-f.acked:
-	case <-timer.C:
-	case <-f.done:
-		return errFeedClosed()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}
-
-// room is how many more events may be given out, or how long until the oldest is
-// due again.
-func (f *feed) room() (free int, wait time.Duration) {
-	now := f.engine.now()
+// joined is the feed's place in the group; nil = it has none yet.
+func (f *feed) joined() *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.order) > 0 {
-		oldest := f.order[0]
-		u := f.unacked[oldest.id]
-		if u == nil || !u.until.Equal(oldest.at) { // acked, or given out again
-			f.order = f.order[1:]
-			continue
-		}
-		if oldest.at.After(now) {
-			break
-		}
-		f.order = f.order[1:]
-		f.counted--
-		u.until = time.Time{}
-		if len(f.unacked) > feedRemembered {
-			delete(f.unacked, oldest.id) // a late ack will not find it: it comes again
-		}
-	}
-	if len(f.order) > 2*feedRemembered { // acked ones behind an old one that is not
-		f.order = slices.DeleteFunc(f.order, func(d due) bool {
-			u := f.unacked[d.id]
-			return u == nil || !u.until.Equal(d.at)
-		})
-	}
-	if free = feedUnacked - f.counted; free > 0 {
-		return free, 0
-	}
-	return 0, f.order[0].at.Sub(now)
-}
-
-// give notes the entries of the organisation and acks those of others.
-func (f *feed) give(ctx context.Context, entries []bus.Delivery) ([]rondo.Delivered, error) {
-	until := f.engine.now().Add(feedAckWait)
-	given := make([]rondo.Delivered, 0, len(entries))
-	var foreign []bus.Delivery
-	f.mu.Lock()
-	for _, d := range entries {
-		envelope, err := event.Parse(d.Envelope)
-		if err != nil || envelope.OrgID != f.org {
-			foreign = append(foreign, d)
-			continue
-		}
-		f.note(envelope.EventID, d, until)
-		given = append(given, rondo.Delivered{EventID: envelope.EventID, Type: envelope.Type, Envelope: d.Envelope, Attempt: d.Attempt})
-	}
-	f.mu.Unlock()
-	if len(foreign) == 0 {
-		return given, nil
-	}
-	return given, f.consumer.Ack(ctx, foreign)
-}
-
-// note remembers an entry until it is acked. The caller holds mu.
-func (f *feed) note(id rondo.ID, d bus.Delivery, until time.Time) {
-	u := f.unacked[id]
-	if u == nil {
-		u = &unacked{}
-		f.unacked[id] = u
-	}
-	if u.until.IsZero() {
-		f.counted++
-	}
-	u.until = until
-	f.order = append(f.order, due{id, until})
-	same := func(other bus.Delivery) bool { return other.Stream == d.Stream && other.EntryID == d.EntryID }
-	if !slices.ContainsFunc(u.entries, same) {
-		u.entries = append(u.entries, d)
-	}
-}
-
-// ack acks every entry of an event; false = this feed does not have it.
-func (f *feed) ack(ctx context.Context, id rondo.ID) (bool, error) {
-	f.mu.Lock()
-	u := f.unacked[id]
-	if u == nil || f.closed {
-		f.mu.Unlock()
-		return false, nil
-	}
-	delete(f.unacked, id)
-	if !u.until.IsZero() {
-		f.counted--
-	}
-	f.mu.Unlock()
-	signal(f.acked)
-	return true, rondo.Op("ack", f.consumer.Ack(ctx, u.entries))
+	return f.member
 }
 
 func (f *feed) isClosed() bool {
@@ -383,16 +207,14 @@ func (f *feed) isClosed() bool {
 // Close implements rondo.EventFeed.
 func (f *feed) Close() error {
 	f.mu.Lock()
-	first, consumer := !f.closed, f.consumer
+	first, m, cancel := !f.closed, f.member, f.cancel
 	f.closed = true
 	f.mu.Unlock()
 	if !first {
 		return nil
 	}
-	close(f.done)
-	f.engine.feeds.remove(f)
-	if consumer == nil {
-		return nil
+	if cancel != nil {
+		cancel()
 	}
-	return rondo.Op("close an event stream", consumer.Close())
+	return f.engine.feeds.leave(f, m)
 }

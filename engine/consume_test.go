@@ -144,7 +144,7 @@ func TestAnUnackedEventComesAgainAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestStreamsOfAGroupShareItsEventsAndClosingHandsThemOver(t *testing.T) {
+func TestStreamsOfAGroupShareItsEventsAndAClosedOnesComeAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, e *engine.Engine) {
 		one, two := consume(t, e, module, "g", "case.created"), consume(t, e, module, "g", "case.created")
 		defer two.Close()
@@ -160,14 +160,97 @@ func TestStreamsOfAGroupShareItsEventsAndClosingHandsThemOver(t *testing.T) {
 		}
 		began := time.Now()
 		again := collect(t, two, 1)
-		if again[0].EventID != got[0].EventID || time.Since(began) > 10*time.Second {
-			t.Errorf("after %v the other stream got %+v", time.Since(began), again)
+		if waited := time.Since(began); again[0].EventID != got[0].EventID || waited < 29*time.Second || waited > 35*time.Second {
+			t.Errorf("after %v the other stream got %+v, want it when its minute is over", waited, again)
 		}
 		if acked, _ := ackAll(t, e, module, "g", again); acked != 1 {
 			t.Error("what was handed over cannot be acked")
 		}
 		_, err := one.Next(t.Context())
 		wantCode(t, "next of a closed stream", err, rondo.CodeUnavailable)
+	})
+}
+
+// A module that reads, hangs up, works and then acks makes progress.
+func TestAcksCountForAMinuteAfterTheStreamHasEnded(t *testing.T) {
+	bubble(t, func(t *testing.T, e *engine.Engine) {
+		feed := consume(t, e, module, "g", "case.created")
+		start(t, e, "acme", "c1", "c2", "c3")
+		given, began := collect(t, feed, 3), time.Now()
+		if err := feed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Second)
+		if acked, unknown := ackAll(t, e, of("other", rondo.ScopeEvents), "g", given); acked != 0 || len(unknown) != 3 {
+			t.Errorf("another organisation acked %d, %v unknown", acked, unknown)
+		}
+		if acked, unknown := ackAll(t, e, module, "g", given[:2]); acked != 2 || len(unknown) != 0 {
+			t.Errorf("after the stream, %d were acked, %v unknown", acked, unknown)
+		}
+		feed = consume(t, e, module, "g", "case.created")
+		again := collect(t, feed, 1)
+		if waited := time.Since(began); again[0].EventID != given[2].EventID || waited < time.Minute || waited > 65*time.Second {
+			t.Errorf("after %v came %+v, want what was not acked, when its minute was over", waited, again)
+		}
+		ackAll(t, e, module, "g", again)
+		if more := next(t, feed); len(more) != 0 {
+			t.Errorf("acked events came again: %+v", more)
+		}
+		if err := feed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if acked, unknown := ackAll(t, e, module, "g", given); acked != 0 || len(unknown) != 3 {
+			t.Errorf("long after, %d were acked, %v unknown", acked, unknown)
+		}
+	})
+}
+
+// What is unacked goes to other members when its minute is over, and the place in
+// the group is given up then.
+func TestAnEndedStreamGivesItsPlaceUpAfterAMinute(t *testing.T) {
+	bubble(t, func(t *testing.T, e *engine.Engine) {
+		feed := consume(t, e, module, "g", "case.created", "workflow.halted")
+		start(t, e, "acme", "c1")
+		given := collect(t, feed, 1)
+		if err := feed.Close(); err != nil {
+			t.Fatal(err)
+		}
+		const name = "http:acme:g"
+		err := e.RetireGroup(t.Context(), user(), name)
+		wantCode(t, "retire a group with events out", err, rondo.CodeWrongState)
+		time.Sleep(61 * time.Second)
+		if acked, unknown := ackAll(t, e, module, "g", given); acked != 0 || len(unknown) != 1 {
+			t.Errorf("after a minute %d were acked, %v unknown", acked, unknown)
+		}
+		if err := e.RetireGroup(t.Context(), user(), name); err != nil {
+			t.Errorf("after a minute the group is read still: %v", err)
+		}
+	})
+}
+
+// Ended streams do not add up: the oldest that rests makes room.
+func TestEndedStreamsAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, e *engine.Engine) {
+		const groups = 40
+		given := make([][]rondo.Delivered, groups)
+		feeds := make([]rondo.EventFeed, groups)
+		for i := range groups {
+			feeds[i] = consume(t, e, module, fmt.Sprint("g", i), "case.created")
+			start(t, e, "acme", fmt.Sprint("c", i))
+			given[i] = collect(t, feeds[i], 1)
+			if err := feeds[i].Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var known []int
+		for i := range groups {
+			if acked, _ := ackAll(t, e, module, fmt.Sprint("g", i), given[i]); acked > 0 {
+				known = append(known, i)
+			}
+		}
+		if len(known) != 32 || known[0] != groups-32 {
+			t.Errorf("acks count for %v, want the newest 32", known)
+		}
 	})
 }
 
@@ -257,6 +340,7 @@ func TestGroupsThatNobodyReadsCanBeRetired(t *testing.T) {
 		if err := feed.Close(); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(time.Minute + time.Second) // what is out can be acked until then
 		groups, err := e.ConsumerGroups(t.Context(), user())
 		at := slices.IndexFunc(groups, func(g rondo.ConsumerGroup) bool { return g.Name == name })
 		if err != nil || at < 0 || len(groups[at].Streams) != 1 || groups[at].Streams[0].Unread != 2 {
