@@ -34,10 +34,15 @@ type EventRecord struct {
 	Processed  bool // false only while parked
 	Outcome    Outcome
 	Duplicates int
-	Verdict    string // client-driven mode: on_path, early, repeated, skipped_gate, unknown
+	// Verdict says, in client-driven mode, how the event came: on_path, early,
+	// skipped_gate, repeated or unknown. What was parked keeps the verdict it came
+	// with, also when it is used or grows stale; only when its last word is that it
+	// repeats what is known, or that nothing can use it (unmatched, rejected), does it
+	// become repeated or unknown. "" = nobody drives the case, or it has not begun.
+	Verdict string
 	// Error says why it was unmatched, rejected or, for want of an attempt that it
-	// could answer, stale; and of one that was applied how it broke its step's
-	// contract. "" otherwise. It begins with a code.
+	// could answer or a match that holds, stale; and of one that was applied how it
+	// broke its step's contract. "" otherwise. It begins with a code.
 	Error string
 }
 
@@ -78,11 +83,11 @@ type Intervention struct {
 // unknown type, or too large. It is kept until a person decides.
 type DeadLetter struct {
 	ID         ID
-	OrgID      string // "" when the envelope could not be read
+	OrgID      string // "" when the entry does not say whose it is
 	Stream     string
 	EntryID    string // the bus's own id of the entry
 	Body       []byte
-	Reason     string
+	Reason     string // why, with everything that is wrong with it
 	ReceivedAt time.Time
 
 	Status    DeadLetterStatus

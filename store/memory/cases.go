@@ -85,7 +85,8 @@ func (s *Store) apply(write *store.Write) store.Committed {
 	}
 	for _, event := range write.Rejudged {
 		row := s.events[rondo.EventKey{OrgID: event.OrgID, EventID: event.EventID}]
-		row.Outcome, row.InstanceID, row.Processed, row.Error = event.Outcome, event.InstanceID, event.Processed, event.Error
+		row.Outcome, row.InstanceID, row.Processed = event.Outcome, event.InstanceID, event.Processed
+		row.Verdict, row.Error = event.Verdict, event.Error
 	}
 	for _, key := range write.Duplicates {
 		s.events[key].Duplicates++

@@ -67,3 +67,24 @@ func (s *Store) Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error)
 	}
 	return keys, nil
 }
+
+// ParkedAlone implements store.Timers.
+func (s *Store) ParkedAlone(ctx context.Context, received time.Time, limit int) ([]rondo.CaseKey, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []rondo.CaseKey
+	for key, row := range s.cases {
+		if len(row.instances) == 0 && slices.ContainsFunc(row.events, func(e *rondo.EventRecord) bool {
+			return e.Outcome == rondo.OutcomeParked && !e.ReceivedAt.After(received)
+		}) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b rondo.CaseKey) int {
+		return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), cmp.Compare(a.CaseID, b.CaseID))
+	})
+	return keys[:min(max(limit, 0), len(keys))], nil
+}

@@ -114,8 +114,8 @@ func (w *writing) rejudged(events []sqlstore.Rejudged) {
 			processed = 1
 		}
 		id := sqlstore.ID(e.Key.EventID)
-		w.text = appendStatement(w.text, "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, error = ? WHERE org_id = ? AND event_id = ?",
-			[]any{e.Outcome, sqlstore.OptionalID(e.InstanceID), processed, e.Error, e.Key.OrgID, id})
+		w.text = appendStatement(w.text, "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, verdict = ?, error = ? WHERE org_id = ? AND event_id = ?",
+			[]any{e.Outcome, sqlstore.OptionalID(e.InstanceID), processed, e.Verdict, e.Error, e.Key.OrgID, id})
 		w.statement()
 		if e.Parked() {
 			w.text = appendStatement(w.text, "INSERT INTO parked (org_id, case_id, event_id) SELECT org_id, case_id, event_id FROM events "+

@@ -33,8 +33,8 @@ func newQueries(t *sqlstore.Tables) *queries {
 		seen: "SELECT e.case_id, e.outcome, e.org_id, e.event_id FROM unnest($1::text[], $2::uuid[]) AS k (o, e) " +
 			"JOIN events e ON e.org_id = k.o AND e.event_id = k.e",
 		active: "SELECT d.id, d.snapshot_hash, d.org_id, d.active_product FROM definitions d WHERE d.org_id = ANY($1::text[]) AND d.active_product = ANY($2::text[])",
-		rejudge: "UPDATE events SET outcome = v.outcome, instance_id = v.instance, processed = v.processed, error = v.error " +
-			"FROM unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[], $5::bigint[], $6::text[]) AS v (org, event, outcome, instance, processed, error) " +
+		rejudge: "UPDATE events SET outcome = v.outcome, instance_id = v.instance, processed = v.processed, verdict = v.verdict, error = v.error " +
+			"FROM unnest($1::text[], $2::uuid[], $3::text[], $4::uuid[], $5::bigint[], $6::text[], $7::text[]) AS v (org, event, outcome, instance, processed, verdict, error) " +
 			"WHERE events.org_id = v.org AND events.event_id = v.event",
 		unpark: "DELETE FROM parked USING unnest($1::text[], $2::text[], $3::uuid[]) AS v (org, kase, event) " +
 			"WHERE parked.org_id = v.org AND parked.case_id = v.kase AND parked.event_id = v.event",
@@ -49,7 +49,7 @@ func newQueries(t *sqlstore.Tables) *queries {
 		insert:     map[string]string{},
 		insertMany: map[string]string{},
 	}
-	q.rejudge = guarded(q.rejudge, "$7::bigint")
+	q.rejudge = guarded(q.rejudge, "$8::bigint")
 	q.duplicate = guarded(q.duplicate, "$4::bigint")
 	for _, table := range []*sqlstore.Table{&t.Instances, &t.Steps, &t.Events, &t.Parked, &t.Interventions, &t.DeadLetters, &t.Attributes, &t.Loose, &t.JobResults} {
 		q.insert[table.Name] = "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + parameters(table, "", 1) + ")"

@@ -119,12 +119,12 @@ func (w *writing) rejudged(events []sqlstore.Rejudged) {
 	}
 	n := len(events)
 	orgs, ids, outcomes := make([]string, n), make([]pgtype.UUID, n), make([]string, n)
-	instances, processed, errs := make([]pgtype.UUID, n), make([]int64, n), make([]string, n)
+	instances, processed, verdicts, errs := make([]pgtype.UUID, n), make([]int64, n), make([]string, n), make([]string, n)
 	var parkedOrgs, freedOrgs, freedCases []string
 	var parked, freed []pgtype.UUID
 	for i := range events {
 		e := &events[i]
-		orgs[i], ids[i], outcomes[i], instances[i], errs[i] = e.Key.OrgID, uuid(e.Key.EventID), e.Outcome, uuid(e.InstanceID), e.Error
+		orgs[i], ids[i], outcomes[i], instances[i], verdicts[i], errs[i] = e.Key.OrgID, uuid(e.Key.EventID), e.Outcome, uuid(e.InstanceID), e.Verdict, e.Error
 		if e.Processed {
 			processed[i] = 1
 		}
@@ -134,7 +134,7 @@ func (w *writing) rejudged(events []sqlstore.Rejudged) {
 			freedOrgs, freedCases, freed = append(freedOrgs, e.Key.OrgID), append(freedCases, e.CaseID), append(freed, ids[i])
 		}
 	}
-	w.under(guardLedger, w.queries.rejudge, orgs, ids, outcomes, instances, processed, errs, int64(n))
+	w.under(guardLedger, w.queries.rejudge, orgs, ids, outcomes, instances, processed, verdicts, errs, int64(n))
 	if len(parked) > 0 {
 		w.batch.Queue(w.queries.park, parkedOrgs, parked)
 	}

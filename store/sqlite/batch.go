@@ -206,7 +206,7 @@ func (b *batch) rejudge(r *sqlstore.Rejudged) error {
 	if r.Processed {
 		processed = 1
 	}
-	err := b.changeOne(missing, b.queries.rejudge, r.Outcome, sqlstore.OptionalID(r.InstanceID), processed, r.Error, r.Key.OrgID, event)
+	err := b.changeOne(missing, b.queries.rejudge, r.Outcome, sqlstore.OptionalID(r.InstanceID), processed, r.Verdict, r.Error, r.Key.OrgID, event)
 	if err != nil {
 		return err
 	}

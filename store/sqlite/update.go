@@ -34,7 +34,7 @@ func newQueries(t *sqlstore.Tables) queries {
 		streams:     "SELECT DISTINCT stream FROM log_positions",
 		fileVersion: "PRAGMA data_version",
 		listened:    "SELECT joins, MAX(COALESCE((SELECT seq FROM log_entries ORDER BY seq DESC LIMIT 1), 0), seq) FROM log_head WHERE id = 1",
-		rejudge:     "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, error = ? WHERE org_id = ? AND event_id = ?",
+		rejudge:     "UPDATE events SET outcome = ?, instance_id = ?, processed = ?, verdict = ?, error = ? WHERE org_id = ? AND event_id = ?",
 		unpark:      "DELETE FROM parked WHERE org_id = ? AND case_id = ? AND event_id = ?",
 		park: "INSERT INTO parked (org_id, case_id, event_id) SELECT org_id, case_id, event_id FROM events " +
 			"WHERE org_id = ? AND event_id = ? ON CONFLICT DO NOTHING",

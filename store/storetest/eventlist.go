@@ -85,6 +85,28 @@ var eventListTests = []test{
 		judge(rondo.OutcomeStale, rondo.ID{})
 		same(d.t, "what is unmatched after", list(rondo.OutcomeUnmatched), []rondo.EventRecord{})
 	}},
+	{name: "an event that stays parked belongs to the instance that it is given, and stays listed", run: func(d *db) {
+		event, other := d.newParked(key("c-1")), d.newParked(key("c-1"))
+		d.commit(&store.Write{Events: []rondo.EventRecord{event, other}})
+		instance := d.newInstance(key("c-1"))
+		event.InstanceID, event.Verdict = instance.ID, "early"
+		d.commit(&store.Write{Instances: []store.InstanceWrite{{Instance: instance}}, Rejudged: []rondo.EventRecord{event}})
+		list := func(filter store.EventFilter) []rondo.EventRecord {
+			filter.OrgID = "acme"
+			return must(d.EventList(d.ctx(), filter, store.Page{}))(d.t)
+		}
+		both := []rondo.EventRecord{other, event}
+		same(d.t, "the events of the instance", must(d.Events(d.ctx(), "acme", instance.ID, store.Page{}))(d.t), []rondo.EventRecord{event})
+		same(d.t, "the events of the case", list(store.EventFilter{CaseID: "c-1"}), both)
+		same(d.t, "what is parked", list(store.EventFilter{Outcome: rondo.OutcomeParked}), both)
+		same(d.t, "what the case has parked", d.state(key("c-1")).Parked, []rondo.EventRecord{event, other})
+		same(d.t, "how much is parked", must(d.Waiting(d.ctx()))(d.t).Parked, 2)
+		event.Outcome, event.Processed = rondo.OutcomeApplied, true
+		d.commit(&store.Write{Rejudged: []rondo.EventRecord{event}})
+		same(d.t, "the events of the case after", list(store.EventFilter{CaseID: "c-1"}), []rondo.EventRecord{other, event})
+		same(d.t, "what is parked after", list(store.EventFilter{Outcome: rondo.OutcomeParked}), both[:1])
+		same(d.t, "what the case has parked after", d.state(key("c-1")).Parked, both[:1])
+	}},
 	{name: "an event that comes and is judged again in one write is listed by its last outcome", run: func(d *db) {
 		d.start(key("c-1"))
 		event := d.judged(key("c-1"), rondo.OutcomeParked, "ai_review.completed")

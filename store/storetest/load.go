@@ -65,20 +65,20 @@ var loadTests = []test{
 			eventKey(seen): {CaseID: "c-1", Outcome: rondo.OutcomeParked},
 		})
 	}},
-	{name: "judging again changes outcome, instance, processed and error only", run: func(d *db) {
+	{name: "judging again changes outcome, instance, processed, verdict and error only", run: func(d *db) {
 		before := d.newParked(key("c-1"))
 		before.Verdict = "early"
 		d.commit(&store.Write{Events: []rondo.EventRecord{before}, Duplicates: []rondo.EventKey{eventKey(before)}})
 		instance := d.start(key("c-1"))
 		judged := before
-		judged.ID, judged.Type, judged.Verdict, judged.Envelope = d.ids.New(), "other", "other", []byte(`{}`)
+		judged.ID, judged.Type, judged.Envelope = d.ids.New(), "other", []byte(`{}`)
 		judged.ReceivedAt = epoch.AddDate(1, 0, 0)
 		judged.Duplicates = 77
-		judged.Outcome, judged.InstanceID, judged.Processed, judged.Error = rondo.OutcomeStale, instance.ID, true, "too late"
+		judged.Outcome, judged.InstanceID, judged.Processed, judged.Verdict, judged.Error = rondo.OutcomeRepeated, instance.ID, true, "repeated", "too late"
 		d.commit(&store.Write{Rejudged: []rondo.EventRecord{judged}})
 		want := before
 		want.Duplicates = 1
-		want.Outcome, want.InstanceID, want.Processed, want.Error = rondo.OutcomeStale, instance.ID, true, "too late"
+		want.Outcome, want.InstanceID, want.Processed, want.Verdict, want.Error = rondo.OutcomeRepeated, instance.ID, true, "repeated", "too late"
 		same(d.t, "the ledger row", must(d.Event(d.ctx(), "acme", before.EventID))(d.t), &want)
 		events := must(d.Events(d.ctx(), "acme", instance.ID, store.Page{}))(d.t)
 		same(d.t, "the events of the instance", events, []rondo.EventRecord{want})

@@ -141,4 +141,36 @@ var timerTests = []test{
 		d.commit(&store.Write{Instances: []store.InstanceWrite{change(armed, func(i *rondo.Instance) { i.WakeAt = time.Time{} })}})
 		same(d.t, "the unarmed cases after", must(d.again().Unarmed(d.ctx(), 10))(d.t), []rondo.CaseKey{key("c-1")})
 	}},
+	{name: "events that are parked in cases without an instance are found when they are old", run: func(d *db) {
+		park := func(at rondo.CaseKey, received time.Time) rondo.EventRecord {
+			event := d.newParked(at)
+			event.ReceivedAt = received
+			d.commit(&store.Write{Events: []rondo.EventRecord{event}})
+			return event
+		}
+		hour := epoch.Add(time.Hour)
+		other := rondo.CaseKey{OrgID: "other", CaseID: "a"}
+		park(key("young"), hour.Add(time.Microsecond))
+		park(key("old"), hour)
+		park(key("old"), epoch)
+		park(key("Old"), hour)
+		park(other, epoch)
+		d.start(key("begun"))
+		park(key("begun"), epoch)
+		d.commit(&store.Write{Instances: []store.InstanceWrite{change(d.start(key("cancelled")), cancel)}})
+		park(key("cancelled"), epoch)
+		judged := d.judged(key("judged"), rondo.OutcomeUnmatched, "lab.completed")
+		judged.ReceivedAt = epoch
+		d.commit(&store.Write{Events: []rondo.EventRecord{judged}})
+		found := func(limit int) []rondo.CaseKey { return must(d.ParkedAlone(d.ctx(), hour, limit))(d.t) }
+		same(d.t, "the cases", found(10), []rondo.CaseKey{key("Old"), key("old"), other})
+		same(d.t, "the first cases", found(2), []rondo.CaseKey{key("Old"), key("old")})
+		same(d.t, "no cases", found(0), []rondo.CaseKey{})
+		for _, event := range d.state(key("old")).Parked {
+			event.Outcome, event.Processed = rondo.OutcomeUnmatched, true
+			d.commit(&store.Write{Rejudged: []rondo.EventRecord{event}})
+		}
+		d.start(other)
+		same(d.t, "the cases after", must(d.again().ParkedAlone(d.ctx(), hour, 10))(d.t), []rondo.CaseKey{key("Old")})
+	}},
 }

@@ -70,13 +70,14 @@ func moves(before, after *rondo.Instance) bool {
 		before.StartedAt.Equal(after.StartedAt) && before.DeadlineAt.Equal(after.DeadlineAt) && before.CompletedAt.Equal(after.CompletedAt)
 }
 
-// Rejudged is a ledger row with a new outcome.
+// Rejudged is a ledger row that was judged again.
 type Rejudged struct {
 	Key        rondo.EventKey
 	CaseID     string
 	Outcome    string
 	InstanceID rondo.ID
 	Processed  bool
+	Verdict    string
 	Error      string
 }
 
@@ -191,7 +192,7 @@ func (p *Plan) rejudged(events []rondo.EventRecord) {
 		e := &events[i]
 		p.Rejudged = append(p.Rejudged, Rejudged{
 			Key: rondo.EventKey{OrgID: e.OrgID, EventID: e.EventID}, CaseID: e.CaseID,
-			Outcome: string(e.Outcome), InstanceID: e.InstanceID, Processed: e.Processed, Error: e.Error,
+			Outcome: string(e.Outcome), InstanceID: e.InstanceID, Processed: e.Processed, Verdict: e.Verdict, Error: e.Error,
 		})
 	}
 	// Of several verdicts on one event the last one counts: reversed, it is the

@@ -76,3 +76,19 @@ func (c *Cold) Unarmed(ctx context.Context, limit int) ([]rondo.CaseKey, error) 
 	}
 	return keys, c.wrap("look for unarmed cases", err)
 }
+
+// ParkedAlone implements store.Timers. What is parked is little, and parked is in
+// the order of the answer, so that the look ends with the last case it returns.
+func (c *Cold) ParkedAlone(ctx context.Context, received time.Time, limit int) ([]rondo.CaseKey, error) {
+	found, err := list(ctx, c.reader(), readKey, "SELECT DISTINCT p.org_id, p.case_id FROM parked p "+
+		"JOIN events e ON e.org_id = p.org_id AND e.event_id = p.event_id "+
+		"WHERE e.received_at <= ? AND NOT EXISTS (SELECT 1 FROM instances i WHERE i.org_id = p.org_id AND i.case_id = p.case_id) "+
+		"ORDER BY p.org_id, p.case_id LIMIT ?", received.UnixMicro(), int64(max(limit, 0)))
+	return found, c.wrap("look for events parked without an instance", err)
+}
+
+func readKey(values []any) (rondo.CaseKey, error) {
+	r := reader{values: values}
+	key := rondo.CaseKey{OrgID: r.text(), CaseID: r.text()}
+	return key, wrapRead("case", r.err)
+}
