@@ -70,7 +70,7 @@ func (b *batch) decide(loaded *store.Loaded) (*store.Write, error) {
 	b.cases = make(map[rondo.CaseKey]*caseWork, len(b.inputs))
 	b.fresh = make(map[rondo.EventKey]int, len(b.inputs))
 	b.replayed, b.attributes = nil, nil
-	env := flow.Env{Now: stored(b.processor.Now()), NewID: b.processor.NewID, Jitter: b.processor.Jitter, Known: event.Known}
+	env := flow.Env{Now: stored(b.processor.Now()), NewID: b.processor.NewID, Jitter: b.processor.Jitter, Known: event.Known, ParkedFor: b.processor.ParkedFor}
 	for i, in := range b.inputs {
 		work, err := b.work(loaded, in)
 		if err != nil {
@@ -170,7 +170,7 @@ func (b *batch) read(loaded *store.Loaded, work *caseWork, in *Input) (flow.Inpu
 			return nil, Result{Err: rondo.WrongState("the instance was replaced by a newer one of the same case")}
 		}
 		return in.Command.Command, Result{}
-	case in.Timer && work.state.Instance != nil:
+	case in.Timer && (work.state.Instance != nil || len(work.state.Parked) > 0 && !in.Heal):
 		return flow.Timer{Resend: in.Resend, Heal: in.Heal}, Result{}
 	}
 	return nil, Result{}

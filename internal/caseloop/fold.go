@@ -116,8 +116,8 @@ func (w *caseWork) park(row rondo.EventRecord) {
 	}
 }
 
-// rejudge gives a parked event its final outcome: in the ledger, or in this very
-// write when it was parked by an earlier input of the batch.
+// rejudge gives a parked event its new judgement, which may be to stay parked: in
+// the ledger, or in this very write when an earlier input of the batch parked it.
 func (b *batch) rejudge(work *caseWork, row rondo.EventRecord) {
 	key := rondo.EventKey{OrgID: row.OrgID, EventID: row.EventID}
 	if position, ok := b.fresh[key]; ok {
@@ -130,8 +130,11 @@ func (b *batch) rejudge(work *caseWork, row rondo.EventRecord) {
 	}
 	still := make([]rondo.EventRecord, 0, len(work.state.Parked))
 	for _, parked := range work.state.Parked {
-		if parked.EventID != row.EventID {
+		switch {
+		case parked.EventID != row.EventID:
 			still = append(still, parked)
+		case row.Outcome == rondo.OutcomeParked:
+			still = append(still, row)
 		}
 	}
 	work.state.Parked = still

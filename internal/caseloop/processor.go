@@ -20,6 +20,7 @@ type Processor struct {
 	Now       func() time.Time
 	NewID     func() rondo.ID
 	Jitter    func() float64
+	ParkedFor time.Duration // how long events wait for their case to begin; 0 = as long as package flow says
 	// Lazy returns work that rides along with the next commit: published outbox
 	// rows to remove, group positions to store. Restore gives it back when that
 	// commit did not happen. Both may be nil.

@@ -148,9 +148,14 @@ func (p *play) decide(input flow.Input) {
 		p.state.Parked = append(p.state.Parked, *row)
 	}
 	for _, row := range d.Rejudged {
-		p.state.Parked = slices.DeleteFunc(p.state.Parked, func(parked rondo.EventRecord) bool {
-			return parked.EventID == row.EventID && row.Outcome != rondo.OutcomeParked
-		})
+		at := slices.IndexFunc(p.state.Parked, func(parked rondo.EventRecord) bool { return parked.EventID == row.EventID })
+		switch {
+		case at < 0:
+		case row.Outcome == rondo.OutcomeParked:
+			p.state.Parked[at] = row
+		default:
+			p.state.Parked = slices.Delete(p.state.Parked, at, at+1)
+		}
 	}
 	for _, row := range d.Steps {
 		p.seen.steps = append(p.seen.steps, row)

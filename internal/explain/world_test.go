@@ -93,7 +93,9 @@ func (w *world) do(in flow.Input) {
 		}
 	}
 	for _, row := range d.Rejudged {
-		w.state.Parked = slices.DeleteFunc(slices.Clone(w.state.Parked), func(p rondo.EventRecord) bool { return p.EventID == row.EventID })
+		w.state.Parked = slices.DeleteFunc(slices.Clone(w.state.Parked), func(p rondo.EventRecord) bool {
+			return p.EventID == row.EventID && row.Outcome != rondo.OutcomeParked
+		})
 		at := slices.IndexFunc(f.Events, func(e rondo.EventRecord) bool { return e.EventID == row.EventID })
 		f.Events[at] = row
 	}

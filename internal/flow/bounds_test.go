@@ -243,6 +243,21 @@ func TestWhatWaitedTooLongMakesRoom(t *testing.T) {
 	}
 }
 
+func TestHowLongAnEventWaitsForItsCaseIsGiven(t *testing.T) {
+	w := newWorld(compiled(t, chain(1)))
+	w.say(t, "ext.noop.completed", "c", `{}`)
+	env := w.env()
+	env.ParkedFor = time.Hour
+	env.Now = w.now.Add(time.Hour - time.Microsecond)
+	if d := Decide(w.state, Timer{}, env); !cmp.Equal(d, Decision{}) {
+		t.Errorf("before its time: %+v", d)
+	}
+	env.Now = w.now.Add(time.Hour)
+	if d := Decide(w.state, Timer{}, env); len(d.Rejudged) != 1 || d.Rejudged[0].Outcome != rondo.OutcomeUnmatched || d.Instance != nil {
+		t.Errorf("at its time: %+v", d)
+	}
+}
+
 // A case that has begun keeps what is parked for it, however long it takes.
 func TestAnInstanceKeepsItsParkedEvents(t *testing.T) {
 	w := newWorld(compiled(t, []byte("name: slow\nworkflow_timeout_seconds: 31536000\n"+strings.TrimPrefix(string(chain(1)), "name: chain\n"))))

@@ -67,6 +67,9 @@ type Env struct {
 	// snapshot does not use and that answers no kind of step is for other groups:
 	// such events are noted. Nil = no type is.
 	Known func(eventType string) bool
+	// ParkedFor is how long an event waits for its case to begin; 0 = the constant
+	// of that name.
+	ParkedFor time.Duration
 }
 
 // Input is one thing that happens to a case: an Event, a Timer or a Command.
@@ -82,7 +85,8 @@ type Event struct {
 
 // Timer asks the machine to do whatever is due at Env.Now: service levels are
 // announced, the deadline comes first, then, oldest first, retries, delays,
-// timeouts and re-sends. Nothing due is a Decision that only re-arms WakeAt.
+// timeouts and re-sends. Nothing due is a Decision that only re-arms WakeAt. Of a
+// case without an instance the events go that have been parked for too long.
 type Timer struct {
 	// Resend publishes the request of every open attempt again, due or not: the
 	// bus has lost what was on its way.
@@ -130,7 +134,8 @@ type Decision struct {
 	// Event is the ledger row of the input, nil for timers and commands. For a
 	// replay it is the new verdict on the row that is there already.
 	Event *rondo.EventRecord
-	// Rejudged are parked events that got a final outcome.
+	// Rejudged are parked events that got a final outcome, then those that stay
+	// parked and got an instance or a verdict; each event once.
 	Rejudged []rondo.EventRecord
 	// Outbox are the events to send, in order (Seq unset).
 	Outbox []rondo.Outgoing

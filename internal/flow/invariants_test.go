@@ -193,6 +193,7 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 		if row.Processed == (row.Outcome == rondo.OutcomeParked) {
 			t.Fatalf("ledger row %s: outcome %s, processed %v", row.Type, row.Outcome, row.Processed)
 		}
+		checkVerdict(t, inst, row)
 	}
 	answered := 1 // case.created
 	if !inst.SupersedesID.IsZero() {
@@ -205,6 +206,32 @@ func (w *world) checkRows(t fataler, inst *rondo.Instance) {
 	}
 	if applied != answered {
 		t.Fatalf("%d events are applied, but %d rows have an answer", applied, answered)
+	}
+}
+
+// checkVerdict: outcome and verdict of a row never contradict each other, and what
+// is parked belongs to the instance.
+func checkVerdict(t fataler, inst *rondo.Instance, row rondo.EventRecord) {
+	t.Helper()
+	allowed := map[rondo.Outcome][]string{
+		rondo.OutcomeApplied:   {verdictOnPath, verdictEarly, verdictSkippedGate},
+		rondo.OutcomeParked:    {verdictOnPath, verdictEarly, verdictSkippedGate},
+		rondo.OutcomeStale:     {verdictOnPath, verdictEarly, verdictSkippedGate, verdictRepeated, verdictUnknown},
+		rondo.OutcomeRepeated:  {verdictRepeated},
+		rondo.OutcomeUnmatched: {verdictUnknown},
+		rondo.OutcomeRejected:  {verdictUnknown},
+	}[row.Outcome]
+	if row.Outcome == rondo.OutcomeRejected && row.Error == errTooManyParked {
+		allowed = []string{verdictOnPath, verdictEarly, verdictSkippedGate}
+	}
+	if row.Verdict != "" && !slices.Contains(allowed, row.Verdict) {
+		t.Fatalf("event %s is %s with verdict %s", row.EventID, row.Outcome, row.Verdict)
+	}
+	if row.Outcome != rondo.OutcomeParked {
+		return
+	}
+	if row.InstanceID != inst.ID || row.Verdict == "" && inst.Mode == rondo.ModeClientDriven {
+		t.Fatalf("event %s is parked for instance %s with verdict %q in mode %s", row.EventID, row.InstanceID, row.Verdict, inst.Mode)
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	errUnknownAttempt  = "unknown_correlation: no attempt that this event could answer has this correlation_id; answer with that of the request"
 	errTooManyParked   = "too_many_parked"
 	errParkedTooLong   = "parked_too_long"
+	errNoMatch         = "no_match: the event is not what is waited for; the match is false at step "
 	errUnusedType      = "unused_type: no step of the definition is answered by this event type"
 )
 
@@ -73,11 +74,15 @@ func (m *move) verdictOn(s State, in Event) judgement {
 	return judgement{outcome: rondo.OutcomeParked}
 }
 
+// note writes a judgement into a ledger row; see rondo.EventRecord.Verdict.
 func note(row *rondo.EventRecord, j judgement) {
 	row.Outcome, row.Error = j.outcome, j.err
 	row.Processed = j.outcome != rondo.OutcomeParked
-	if row.Verdict == "" {
+	switch last := verdictFor(j.outcome); {
+	case row.Verdict == "":
 		row.Verdict = j.verdict
+	case last == verdictRepeated || last == verdictUnknown:
+		row.Verdict = last
 	}
 }
 
@@ -167,6 +172,9 @@ func (m *move) judgeAnswer(e *event.Envelope) judgement {
 	}
 	if m.waitAhead(e.Type) != "" {
 		return judgement{outcome: rondo.OutcomeParked}
+	}
+	if answer.outcome == rondo.OutcomeStale && m.onlyAwaited(e.Type) {
+		return m.missed(e.Type)
 	}
 	return answer
 }

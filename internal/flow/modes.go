@@ -32,9 +32,11 @@ func verdictFor(outcome rondo.Outcome) string {
 // judgeObserved judges in client-driven mode, where events are matched by case
 // and type whatever their correlation id: to the live step that the payload
 // names, else to the oldest live step of that type, else to a wait. What was
-// consumed before is repeated; what comes before its step is parked.
+// consumed before is repeated; what comes before its step is parked. Types that are
+// only waited for are stale where no wait takes them, as in active mode.
 func (m *move) judgeObserved(e *event.Envelope) judgement {
-	if m.inst.Status.Terminal() {
+	awaited := m.onlyAwaited(e.Type)
+	if m.inst.Status.Terminal() && !awaited {
 		return judgement{outcome: rondo.OutcomeRepeated}
 	}
 	named, oldest := -1, -1
@@ -68,6 +70,8 @@ func (m *move) judgeObserved(e *event.Envelope) judgement {
 	switch {
 	case verdict != "":
 		return judgement{outcome: rondo.OutcomeParked, verdict: verdict}
+	case awaited:
+		return m.missed(e.Type)
 	case !consumed && m.dropped(e.Type):
 		return judgement{outcome: rondo.OutcomeStale, verdict: verdictRepeated}
 	}

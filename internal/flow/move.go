@@ -23,8 +23,9 @@ type move struct {
 	parked []rondo.EventRecord // still parked, oldest first
 	// envelopes are those of parked events that were looked at already.
 	envelopes map[rondo.ID]*event.Envelope
-	reopening string   // step that is about to get its next attempt; "" = none
-	forgotten []string // not nil = the paths that were searchable before a migration
+	revised   []rondo.ID // parked events of which something is new besides their outcome
+	reopening string     // step that is about to get its next attempt; "" = none
+	forgotten []string   // not nil = the paths that were searchable before a migration
 	decided   Decision
 }
 
@@ -58,6 +59,7 @@ func (m *move) finish() Decision {
 		m.searchable()
 		m.inst.WakeAt = nextWake(m.inst, m.now)
 		m.decided.Instance = m.inst
+		m.writeRevised()
 	}
 	return m.decided
 }

@@ -11,7 +11,7 @@ import (
 // Bounds on what a case keeps for later.
 const (
 	MaxParked = 100                 // events parked at a time
-	ParkedFor = 30 * 24 * time.Hour // how long one waits for its case to begin
+	ParkedFor = 30 * 24 * time.Hour // how long one waits for its case to begin, unless Env says otherwise
 )
 
 // Expired returns the events of a case without an instance that have been parked
@@ -31,7 +31,11 @@ func Expired(parked []rondo.EventRecord, now time.Time, after time.Duration) []r
 
 // expireParked drops what has waited too long for its case to begin.
 func (m *move) expireParked() {
-	expired := Expired(m.parked, m.now, ParkedFor)
+	after := m.env.ParkedFor
+	if after <= 0 {
+		after = ParkedFor
+	}
+	expired := Expired(m.parked, m.now, after)
 	if len(expired) == 0 {
 		return
 	}
@@ -57,8 +61,9 @@ func (m *move) capParked(j judgement) judgement {
 
 // settleParked looks at the parked events again, oldest first, after anything
 // that may have changed what they mean. When one is applied the case has moved,
-// so it begins again with the oldest. Once the instance has ended, what is still
-// parked is stale.
+// so it begins again with the oldest. One that stays belongs to the instance from
+// now on, with the verdict on how it came. Once the instance has ended, what is
+// still parked is stale.
 func (m *move) settleParked() {
 	if len(m.parked) == 0 || !m.owned {
 		return
@@ -67,13 +72,14 @@ func (m *move) settleParked() {
 	for i := 0; i < len(m.parked); {
 		row := m.parked[i]
 		j := m.rejudge(&row)
+		row.InstanceID = m.inst.ID
+		note(&row, j)
 		if j.outcome == rondo.OutcomeParked {
+			m.keepParked(i, row)
 			i++
 			continue
 		}
 		m.parked = slices.Concat(m.parked[:i], m.parked[i+1:])
-		row.InstanceID = m.inst.ID
-		note(&row, j)
 		m.decided.Rejudged = append(m.decided.Rejudged, row)
 		if j.outcome == rondo.OutcomeApplied {
 			i = 0
@@ -82,10 +88,34 @@ func (m *move) settleParked() {
 	m.cause = cause
 }
 
-// rejudge judges a parked event, applying it when its time has come.
+// keepParked notes what is new about an event that stays parked.
+func (m *move) keepParked(i int, row rondo.EventRecord) {
+	if was := &m.parked[i]; was.InstanceID == row.InstanceID && was.Verdict == row.Verdict {
+		return
+	}
+	m.parked = slices.Clone(m.parked)
+	m.parked[i] = row
+	m.revised = append(m.revised, row.EventID)
+}
+
+// writeRevised writes what is new about events that are parked in the end.
+func (m *move) writeRevised() {
+	for i := range m.parked {
+		if slices.Contains(m.revised, m.parked[i].EventID) {
+			m.decided.Rejudged = append(m.decided.Rejudged, m.parked[i])
+		}
+	}
+}
+
+// rejudge judges a parked event, applying it when its time has come. One that no
+// instance has judged before this one ended was early for all of it.
 func (m *move) rejudge(row *rondo.EventRecord) judgement {
 	if m.inst.Status.Terminal() {
-		return judgement{outcome: rondo.OutcomeStale}
+		j := judgement{outcome: rondo.OutcomeStale}
+		if m.inst.Mode == rondo.ModeClientDriven {
+			j.verdict = verdictEarly
+		}
+		return j
 	}
 	envelope := m.parkedEnvelope(row)
 	if envelope == nil {

@@ -282,7 +282,11 @@ func (w *world) show(d Decision) string {
 		say("%s", showRow(row))
 	}
 	for _, row := range d.Rejudged {
-		say("again %s", showEvent(row))
+		kept := ""
+		if row.Outcome == rondo.OutcomeParked {
+			kept = " instance=" + row.InstanceID.String()
+		}
+		say("again %s%s", showEvent(row), kept)
 	}
 	if i := d.Replaced; i != nil {
 		say("replaced %s", showInstance(i))

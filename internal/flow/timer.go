@@ -10,10 +10,13 @@ import (
 // decideTimer does everything that is due. A timer is only a hint: what is due
 // is read from the instance.
 func decideTimer(s State, in Timer, env Env) Decision {
-	if s.Instance == nil || s.Snapshot == nil {
-		return Decision{}
-	}
 	m := newMove(s, env)
+	if s.Instance == nil || s.Snapshot == nil {
+		if s.Instance == nil {
+			m.expireParked()
+		}
+		return m.finish()
+	}
 	if in.Heal {
 		m.heal()
 	}

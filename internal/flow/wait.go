@@ -2,6 +2,7 @@ package flow
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
@@ -26,9 +27,8 @@ func (m *move) wait(att rondo.Attempt, step *definition.Step) string {
 // skip what it meant.
 func (m *move) awaits(e *event.Envelope) (live int, found *evaluation) {
 	for i := range m.inst.Machine.Live {
-		att := &m.inst.Machine.Live[i]
-		step := m.snap.Steps[att.StepID]
-		if att.Status != rondo.StepInProgress || step == nil || step.Contract.Behaviour != definition.BehaviourWait || step.WaitFor != e.Type {
+		step := m.waitingAt(&m.inst.Machine.Live[i], e.Type)
+		if step == nil {
 			continue
 		}
 		if step.Match == nil {
@@ -39,6 +39,46 @@ func (m *move) awaits(e *event.Envelope) (live int, found *evaluation) {
 		}
 	}
 	return -1, nil
+}
+
+// waitingAt is the step of a live attempt that waits for an event type; nil = it
+// does not.
+func (m *move) waitingAt(att *rondo.Attempt, eventType string) *definition.Step {
+	step := m.snap.Steps[att.StepID]
+	if att.Status != rondo.StepInProgress || step == nil || step.Contract.Behaviour != definition.BehaviourWait || step.WaitFor != eventType {
+		return nil
+	}
+	return step
+}
+
+// onlyAwaited reports whether waits are all that an event type is for.
+func (m *move) onlyAwaited(eventType string) bool {
+	return len(m.snap.Waiting(eventType)) > 0 && !slices.ContainsFunc(m.snap.StepsFor(eventType), func(step *definition.Step) bool {
+		return step.Contract.Behaviour == definition.BehaviourRequest
+	})
+}
+
+// missed judges an event of a type that is only waited for and that no wait takes,
+// now or later: it is stale in either mode. When a wait is open its match is
+// false. What one took before makes the next of its type a repetition, for whoever
+// drives the case.
+func (m *move) missed(eventType string) judgement {
+	j := judgement{outcome: rondo.OutcomeStale}
+	observed := m.inst.Mode == rondo.ModeClientDriven
+	if observed {
+		j.verdict = verdictUnknown
+	}
+	for i := range m.inst.Machine.Live {
+		if step := m.waitingAt(&m.inst.Machine.Live[i], eventType); step != nil {
+			j.err = errNoMatch + step.ID
+			return j
+		}
+	}
+	taken := slices.ContainsFunc(m.snap.Waiting(eventType), func(step *definition.Step) bool { return outputs(m.inst, step.ID) })
+	if observed && taken {
+		j.verdict = verdictRepeated
+	}
+	return j
 }
 
 // arrive ends a live wait with the event that came. It returns how the event

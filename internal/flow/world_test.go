@@ -138,10 +138,17 @@ func (w *world) commit(t fataler, d Decision) {
 	}
 	for _, row := range d.Rejudged {
 		i := slices.IndexFunc(w.state.Parked, func(p rondo.EventRecord) bool { return p.EventID == row.EventID })
-		if i < 0 || !row.Processed || row.Outcome == rondo.OutcomeParked {
-			t.Fatalf("rejudged an event that was not parked, or not finally: %+v", row)
+		if i < 0 || row.Processed == (row.Outcome == rondo.OutcomeParked) {
+			t.Fatalf("rejudged an event that was not parked, or was before: %+v", row)
 		}
-		w.state.Parked = slices.Concat(w.state.Parked[:i], w.state.Parked[i+1:])
+		if row.Outcome == rondo.OutcomeParked {
+			if was := w.state.Parked[i]; was.InstanceID == row.InstanceID && was.Verdict == row.Verdict {
+				t.Fatalf("nothing is new about the parked event %+v", row)
+			}
+			w.state.Parked = slices.Concat(w.state.Parked[:i], []rondo.EventRecord{row}, w.state.Parked[i+1:])
+		} else {
+			w.state.Parked = slices.Concat(w.state.Parked[:i], w.state.Parked[i+1:])
+		}
 		j := slices.IndexFunc(w.ledger, func(p rondo.EventRecord) bool { return p.EventID == row.EventID })
 		w.ledger[j] = row
 	}
