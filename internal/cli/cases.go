@@ -71,9 +71,13 @@ func (c oneCase) read(ctx context.Context, s streams, part string, show func(jso
 	return c.fetchWith(ctx, s, server, client.Call{Path: client.InstancePath(id, part)}, show)
 }
 
-// readList is read for a list in columns.
+// readList prints a list of the case in columns, whole.
 func readList[T any](ctx context.Context, s streams, c oneCase, part string, heading []string, row func(T) []string) error {
-	return c.read(ctx, s, part, func(answer json.RawMessage) error { return printItems(s, answer, heading, row) })
+	server, id, err := c.instance(ctx)
+	if err != nil {
+		return err
+	}
+	return fetchAll(ctx, s, c.remote, server, client.InstancePath(id, part), heading, row)
 }
 
 type casesGet struct{ oneCase }
@@ -187,7 +191,9 @@ type said struct {
 
 // Run tells what happened.
 func (c casesTimeline) Run(ctx context.Context, s streams) error {
-	return readList(ctx, s, c.oneCase, "timeline", []string{"AT", "WHAT"}, func(i said) []string { return []string{moment(i.At), i.Text} })
+	return c.read(ctx, s, "timeline", func(answer json.RawMessage) error {
+		return printItems(s, answer, []string{"AT", "WHAT"}, func(i said) []string { return []string{moment(i.At), i.Text} })
+	})
 }
 
 // Run tells what to do next.

@@ -172,17 +172,15 @@ func (c definitionsRevisions) Run(ctx context.Context, s streams) error {
 			} `json:"patch"`
 		} `json:"diff"`
 	}
-	return c.fetchWith(ctx, s, server, client.Call{Path: client.DefinitionPath(id, "revisions")}, func(answer json.RawMessage) error {
-		return printItems(s, answer, []string{"AT", "BY", "WHAT", "REASON"}, func(r revision) []string {
-			what := "created"
-			if len(r.Diff.Before) > 0 && string(r.Diff.Before) != "null" {
-				var changes []string
-				for _, p := range r.Diff.Patch {
-					changes = append(changes, p.Op+" "+p.Path)
-				}
-				what = strings.Join(changes, ", ")
+	return fetchAll(ctx, s, c.remote, server, client.DefinitionPath(id, "revisions"), []string{"AT", "BY", "WHAT", "REASON"}, func(r revision) []string {
+		what := "created"
+		if len(r.Diff.Before) > 0 && string(r.Diff.Before) != "null" {
+			var changes []string
+			for _, p := range r.Diff.Patch {
+				changes = append(changes, p.Op+" "+p.Path)
 			}
-			return []string{moment(r.At), r.By, orDash(what), orDash(text(r.Reason))}
-		})
+			what = strings.Join(changes, ", ")
+		}
+		return []string{moment(r.At), r.By, orDash(what), orDash(text(r.Reason))}
 	})
 }

@@ -220,7 +220,10 @@ func (c eventsDiscard) Run(ctx context.Context, s streams) error {
 	})
 }
 
-type eventsGroups struct{ remote }
+type eventsGroups struct {
+	remote
+	paged
+}
 
 // Run lists consumer groups.
 func (c eventsGroups) Run(ctx context.Context, s streams) error {
@@ -232,7 +235,7 @@ func (c eventsGroups) Run(ctx context.Context, s streams) error {
 			Pending int64  `json:"pending"`
 		} `json:"streams"`
 	}
-	return fetchList(ctx, s, c.remote, client.Call{Path: groupsPath, Global: true}, []string{"NAME", "STREAMS", "UNREAD", "PENDING", "LAG"}, func(g group) []string {
+	return fetchList(ctx, s, c.remote, client.Call{Path: groupsPath, Query: c.query(), Global: true}, []string{"NAME", "STREAMS", "UNREAD", "PENDING", "LAG"}, func(g group) []string {
 		var unread, pending int64
 		for _, stream := range g.Streams {
 			pending += stream.Pending

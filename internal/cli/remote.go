@@ -73,6 +73,25 @@ func fetchList[T any](ctx context.Context, s streams, r remote, call client.Call
 	return r.fetch(ctx, s, call, func(answer json.RawMessage) error { return printItems(s, answer, heading, row) })
 }
 
+// fetchAll prints a list that is short enough to be shown whole, all its pages.
+func fetchAll[T any](ctx context.Context, s streams, r remote, server *client.Client, path string, heading []string, row func(T) []string) error {
+	items, rows := []json.RawMessage{}, [][]string{heading}
+	for raw, err := range client.Each[json.RawMessage](ctx, server, path, nil) {
+		if err != nil {
+			return err
+		}
+		var item T
+		if err := json.Unmarshal(raw, &item); err != nil {
+			return err
+		}
+		items, rows = append(items, raw), append(rows, row(item))
+	}
+	if r.json() {
+		return printList(s.out, items)
+	}
+	return table(s.out, rows)
+}
+
 // maxLimit is how much one page can hold.
 const maxLimit = 200
 
