@@ -87,7 +87,7 @@ type trimmer interface {
 
 // runUpkeep does what is not urgent: new event types, trimming by age.
 func (e *Engine) runUpkeep(ctx context.Context) {
-	trimmed := e.now()
+	trimmed, swept := e.now(), e.now()
 	for {
 		select {
 		case <-e.lost:
@@ -118,6 +118,10 @@ func (e *Engine) runUpkeep(ctx context.Context) {
 				}
 			}
 			e.forgetAnswers(ctx, now.Add(-answersKept))
+		}
+		if now := e.now(); now.Sub(swept) >= parkedEvery {
+			swept = now
+			e.sweepParked(ctx)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/bus/embedded"
 	"github.com/rondo-engine/rondo/internal/caseloop"
+	"github.com/rondo-engine/rondo/internal/flow"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -43,6 +44,9 @@ type Config struct {
 	Queue int
 	// Retention is how long delivered events stay on the bus. Default 7 days.
 	Retention time.Duration
+	// ParkedFor is how long an event waits for its case to begin before it is
+	// unmatched. Default 30 days.
+	ParkedFor time.Duration
 	// Tick is how often the store is asked for timers that are due: those that
 	// this engine has set it knows by itself. Default 250 ms.
 	Tick time.Duration
@@ -97,6 +101,7 @@ type Engine struct {
 	now       func() time.Time
 	log       *slog.Logger
 	retention time.Duration
+	parkedFor time.Duration
 	tick      time.Duration
 	liveness  time.Duration
 	observer  Observer
@@ -130,6 +135,9 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Retention <= 0 {
 		cfg.Retention = 7 * 24 * time.Hour
 	}
+	if cfg.ParkedFor <= 0 {
+		cfg.ParkedFor = flow.ParkedFor
+	}
 	if cfg.Tick <= 0 {
 		cfg.Tick = 250 * time.Millisecond
 	}
@@ -140,11 +148,11 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Shards = w.Writers()
 	}
 	e := &Engine{
-		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, tick: cfg.Tick, liveness: cfg.Liveness, observer: cfg.Observer,
+		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, parkedFor: cfg.ParkedFor, tick: cfg.Tick, liveness: cfg.Liveness, observer: cfg.Observer,
 		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), live: newHub(), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{
-		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, Observe: e.committed,
+		Store: cfg.Store, Snapshots: e.snapshots, Now: cfg.Now, NewID: e.ids.New, Jitter: rand.Float64, ParkedFor: cfg.ParkedFor, Observe: e.committed,
 	}
 	if cfg.Bus == nil {
 		e.embedded = embedded.New(cfg.Store, embedded.Options{Sink: sink{e}, Clock: cfg.Now, Log: cfg.Log})
@@ -262,7 +270,11 @@ func (e *Engine) committed(b caseloop.Batch) {
 			commit.Healed = e.countHealed(commit.Healed, d.Before)
 		}
 		commit.Steps = append(commit.Steps, d.Decision.Steps...)
-		commit.Events = append(commit.Events, d.Decision.Rejudged...)
+		for _, row := range d.Decision.Rejudged {
+			if row.Outcome != rondo.OutcomeParked { // one that stays parked was told of when it came
+				commit.Events = append(commit.Events, row)
+			}
+		}
 		if d.Decision.Event != nil {
 			commit.Events = append(commit.Events, *d.Decision.Event)
 		}

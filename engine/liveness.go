@@ -62,11 +62,18 @@ func (e *Engine) sweep(ctx context.Context, walk *walker) (found int, err error)
 
 // heal has the machine arm the cases and returns when that is committed.
 func (e *Engine) heal(ctx context.Context, keys []rondo.CaseKey) error {
+	return e.applyAll(ctx, "heal", keys, caseloop.Input{Timer: true, Heal: true})
+}
+
+// applyAll gives every case the same input and returns when all are committed.
+func (e *Engine) applyAll(ctx context.Context, verb string, keys []rondo.CaseKey, in caseloop.Input) error {
 	done := make(chan error, len(keys))
+	in.Done = func(r caseloop.Result) { done <- r.Err }
 	for _, key := range keys {
-		err := e.loop.Submit(ctx, &caseloop.Input{Key: key, Timer: true, Heal: true, Done: func(r caseloop.Result) { done <- r.Err }})
-		if err != nil {
-			return rondo.Op("heal", err)
+		one := in
+		one.Key = key
+		if err := e.loop.Submit(ctx, &one); err != nil {
+			return rondo.Op(verb, err)
 		}
 	}
 	var failed error
@@ -74,7 +81,7 @@ func (e *Engine) heal(ctx context.Context, keys []rondo.CaseKey) error {
 		select {
 		case err := <-done:
 			if err != nil {
-				failed = rondo.Op("heal", err)
+				failed = rondo.Op(verb, err)
 			}
 		case <-ctx.Done():
 			return ctx.Err()

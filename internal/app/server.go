@@ -29,6 +29,7 @@ type Options struct {
 	Migrate        bool   // bring the schema up to date first
 	Auth           auth.Config
 	AllowEviction  bool
+	ParkedFor      time.Duration // see engine.Config
 	NoTenantLabels bool
 	Drain          time.Duration // how long a stop may take. Default 20 s.
 	Log            *slog.Logger
@@ -125,7 +126,7 @@ func (s *server) open(ctx context.Context) error {
 	if s.opts.observer != nil {
 		watching = append(watching, s.opts.observer)
 	}
-	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, Log: s.opts.Log, Observer: watching}); err != nil {
+	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, ParkedFor: s.opts.ParkedFor, Log: s.opts.Log, Observer: watching}); err != nil {
 		return err
 	}
 	s.running.Store(s.engine)
