@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
@@ -98,6 +99,8 @@ func (f *Facts) stale(e *rondo.EventRecord) string {
 		return fmt.Sprintf("attempt %d of %s was over", row.Attempt, row.StepID)
 	}
 	switch {
+	case strings.HasPrefix(e.Error, "no_match:"):
+		return "it does not match what is waited for"
 	case e.Error != "":
 		return "nothing asked for it"
 	case f.answered(e, func(*rondo.Step) bool { return true }) != nil:
