@@ -47,4 +47,6 @@ type MigrationForecast struct {
 	Verdict    MigrationVerdict
 	Reason     string            // "" when it moves
 	Steps      map[string]string // where each live step goes; those without a place are left out
+	Renamed    map[string]string // finished step → what the step map calls it
+	Warnings   []string          // what of the target would not work out for the case
 }

@@ -35,16 +35,12 @@ type ReasonCode struct {
 // StepKinds lists the built-in kinds and the newest of each of the organisation's
 // own.
 func (c *Client) StepKinds(ctx context.Context) ([]StepKind, error) {
-	var page Page[StepKind]
-	_, err := c.Do(ctx, Call{Path: "/step-kinds"}, &page)
-	return page.Items, err
+	return collect(Each[StepKind](ctx, c, "/step-kinds", nil))
 }
 
 // StepKindVersions lists the versions of a kind, newest first.
 func (c *Client) StepKindVersions(ctx context.Context, name string) ([]StepKind, error) {
-	var page Page[StepKind]
-	_, err := c.Do(ctx, Call{Path: "/step-kinds/" + url.PathEscape(name)}, &page)
-	return page.Items, err
+	return collect(Each[StepKind](ctx, c, "/step-kinds/"+url.PathEscape(name), nil))
 }
 
 // PutStepKind publishes the next version of a kind.
@@ -64,9 +60,7 @@ func (c *Client) ArchiveStepKind(ctx context.Context, name string) (StepKind, er
 // ReasonCodes lists the codes of the organisation, its own in place of the
 // system's. The query is that of the route: scope, active.
 func (c *Client) ReasonCodes(ctx context.Context, query url.Values) ([]ReasonCode, error) {
-	var page Page[ReasonCode]
-	_, err := c.Do(ctx, Call{Path: "/reason-codes", Query: query}, &page)
-	return page.Items, err
+	return collect(Each[ReasonCode](ctx, c, "/reason-codes", query))
 }
 
 // CreateReasonCode adds a code of the organisation. ID and OrgID are not sent.

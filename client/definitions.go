@@ -91,9 +91,7 @@ func (c *Client) Definitions(ctx context.Context, query url.Values) ([]Definitio
 
 // Templates lists the templates.
 func (c *Client) Templates(ctx context.Context) ([]Definition, error) {
-	var page Page[Definition]
-	_, err := c.Do(ctx, Call{Path: "/workflow-templates", Global: true}, &page)
-	return page.Items, err
+	return collect(each[Definition](ctx, c, Call{Path: "/workflow-templates", Global: true}))
 }
 
 // Definition reads one.

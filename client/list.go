@@ -16,14 +16,19 @@ type Page[T any] struct {
 // Each goes through all pages of a list. It ends at the first error, which comes
 // with a zero item.
 func Each[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+	return each[T](ctx, c, Call{Path: path, Query: query})
+}
+
+// each is Each for any call that reads a list.
+func each[T any](ctx context.Context, c *Client, call Call) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		query := maps.Clone(query)
-		if query == nil {
-			query = url.Values{}
+		call := call
+		if call.Query = maps.Clone(call.Query); call.Query == nil {
+			call.Query = url.Values{}
 		}
 		for {
 			var page Page[T]
-			if _, err := c.Do(ctx, Call{Path: path, Query: query}, &page); err != nil {
+			if _, err := c.Do(ctx, call, &page); err != nil {
 				var none T
 				yield(none, err)
 				return
@@ -36,7 +41,7 @@ func Each[T any](ctx context.Context, c *Client, path string, query url.Values) 
 			if page.NextCursor == nil {
 				return
 			}
-			query.Set("cursor", *page.NextCursor)
+			call.Query.Set("cursor", *page.NextCursor)
 		}
 	}
 }

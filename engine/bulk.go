@@ -204,7 +204,9 @@ func (b *bulkAction) command(ctx context.Context, instance *rondo.Instance) (com
 				b.halt.Code, strings.Join(b.halt.ApplicableStepKinds, ", "))), nil
 		}
 	case rondo.ActionMigrate:
-		command.Command.Target, refusal, err = b.targets.of(ctx, instance)
+		if b.engine.unmovable(instance) == "" { // else the machine refuses it for its state
+			command.Command.Target, refusal, err = b.targets.of(ctx, instance)
+		}
 	}
 	return command, refusal, err
 }

@@ -118,13 +118,7 @@ func (e *Engine) planMigration(ctx context.Context, instance *rondo.Instance, ta
 // state allows it. It is asked before the target is: a state that is wrong is
 // told first.
 func (e *Engine) unmovable(instance *rondo.Instance) string {
-	switch {
-	case instance.Status.Terminal():
-		return fmt.Sprintf("the instance is %s, which is final", instance.Status)
-	case instance.DeadlineExceeded || !e.now().Before(instance.DeadlineAt):
-		return "the instance is past its deadline, which leaves only cancel and supersede"
-	}
-	return ""
+	return flow.Disallowed(instance, e.now(), rondo.ActionMigrate)
 }
 
 // targetOf finds the definition that one instance is to go on with.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/internal/flow"
 	"github.com/rondo-engine/rondo/store"
 	"github.com/rondo-engine/rondo/store/memory"
 )
@@ -205,6 +206,50 @@ func TestMigrationsGoToPublishedDefinitionsOfTheCase(t *testing.T) {
 	wantCode(t, "what the plan forbids", err, rondo.CodeWrongState)
 	if now, err := o.Instance(t.Context(), user(), i.ID); err != nil || now.Version != i.Version {
 		t.Errorf("refused migrations changed the instance: version %d to %d, %v", i.Version, now.Version, err)
+	}
+}
+
+// What is wrong with the state of an instance is told before what is wrong with
+// the target: a case that is over does not become movable by another target.
+func TestAMigrationNamesTheWrongStateFirst(t *testing.T) {
+	o, i, _ := oneCase(t, reviewed)
+	migrate := rondo.Action{Name: rondo.ActionMigrate}
+	if _, err := o.Act(t.Context(), user(), i.ID, rondo.Action{Name: rondo.ActionCancel, Reason: "not needed"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := o.Act(t.Context(), user(), i.ID, migrate)
+	wantCode(t, "of a cancelled case", err, rondo.CodeWrongState)
+	if want := "the instance is cancelled, which does not allow migrate"; !strings.Contains(err.Error(), want) {
+		t.Errorf("migrating says %v, want %s", err, want)
+	}
+	plan, err := o.PlanMigration(t.Context(), user(), i.ID, migrate)
+	if want := "the instance is cancelled, which does not allow migrate"; err != nil || plan.Verdict != flow.MigrationCannot || plan.Reason != want {
+		t.Errorf("the plan is %+v, %v", plan, err)
+	}
+	preview, err := o.PreviewBulk(t.Context(), user(), store.InstanceFilter{CaseID: i.CaseID}, migrate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]int{plan.Reason: 1}, preview.Migration.Reasons); diff != "" {
+		t.Errorf("the preview of many and the plan of one differ:\n%s", diff)
+	}
+}
+
+// The preview of many says in the same words what the plan of one says.
+func TestThePreviewOfManySpeaksLikeThePlanOfOne(t *testing.T) {
+	o, i, _ := oneCase(t, reviewed)
+	o.publish(reviewRenamed)
+	migrate := rondo.Action{Name: rondo.ActionMigrate}
+	plan, err := o.PlanMigration(t.Context(), user(), i.ID, migrate)
+	if err != nil || plan.Reason == "" {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	preview, err := o.PreviewBulk(t.Context(), user(), store.InstanceFilter{CaseID: i.CaseID}, migrate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := preview.Migration.Items[0]; got.Reason != plan.Reason || string(got.Verdict) != string(plan.Verdict) {
+		t.Errorf("of many: %s %q, of one: %s %q", got.Verdict, got.Reason, plan.Verdict, plan.Reason)
 	}
 }
 

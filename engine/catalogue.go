@@ -36,13 +36,10 @@ func (e *Engine) CreateReasonCode(ctx context.Context, p rondo.Principal, code r
 	if system && !p.Admin() {
 		return rondo.ReasonCode{}, onlyAdmin("reason codes of the system", "leave system out to make a code of your own organisation")
 	}
-	code.ID, code.OrgID = e.ids.New(), p.Tenant
-	if system {
-		code.OrgID = ""
-	}
-	if err := e.checkReasonCode(ctx, p.Tenant, nil, code); err != nil {
+	if err := e.CheckReasonCode(ctx, p, code, system); err != nil {
 		return rondo.ReasonCode{}, err
 	}
+	code.ID, code.OrgID = e.ids.New(), ownerOf(p, system)
 	taken := func() (rondo.ReasonCode, bool, error) {
 		rows, err := e.store.ReasonCodes(ctx, code.OrgID)
 		if err != nil {
@@ -67,6 +64,20 @@ func (e *Engine) CreateReasonCode(ctx context.Context, p rondo.Principal, code r
 		return rondo.ReasonCode{}, reasonTaken(code, err)
 	}
 	return stored, nil
+}
+
+// CheckReasonCode says everything that is wrong with a code that CreateReasonCode
+// would be given, and stores nothing.
+func (e *Engine) CheckReasonCode(ctx context.Context, p rondo.Principal, code rondo.ReasonCode, system bool) error {
+	code.OrgID = ownerOf(p, system)
+	return e.checkReasonCode(ctx, p.Tenant, nil, code)
+}
+
+func ownerOf(p rondo.Principal, system bool) string {
+	if system {
+		return ""
+	}
+	return p.Tenant
 }
 
 func reasonTaken(code rondo.ReasonCode, err error) error {

@@ -63,21 +63,8 @@ func (e *Engine) newForecast(action rondo.Action, by string) *forecast {
 // add judges one instance.
 func (f *forecast) add(ctx context.Context, instance *rondo.Instance) error {
 	told := rondo.MigrationForecast{InstanceID: instance.ID, CaseID: instance.CaseID, Steps: map[string]string{}}
-	target, refusal, err := f.targets.of(ctx, instance)
-	if err != nil {
+	if err := f.judge(ctx, instance, &told); err != nil {
 		return err
-	}
-	if refusal == nil {
-		refusal, err = f.plan(ctx, instance, target, &told)
-		if err != nil {
-			return err
-		}
-	}
-	if refusal != nil {
-		told.Reason = reasonOf(refusal)
-		if told.Verdict != rondo.MigrationNeedsMapping {
-			told.Verdict = rondo.MigrationCannot
-		}
 	}
 	f.preview.Verdicts[told.Verdict]++
 	if told.Reason != "" {
@@ -89,19 +76,46 @@ func (f *forecast) add(ctx context.Context, instance *rondo.Instance) error {
 	return nil
 }
 
-// plan fills in where the steps of an instance go, and asks the machine itself
-// whether it would migrate it: what is told is what happens.
-func (f *forecast) plan(ctx context.Context, instance *rondo.Instance, target *flow.Start, told *rondo.MigrationForecast) (refusal, err error) {
+// judge fills in the verdict: that of the plan of the one instance, in the same
+// words. Where that moves, the machine itself is asked whether it would migrate
+// it: what is told is what happens.
+func (f *forecast) judge(ctx context.Context, instance *rondo.Instance, told *rondo.MigrationForecast) error {
+	cannot := func(why string) { told.Verdict, told.Reason = rondo.MigrationCannot, why }
+	if why := f.engine.unmovable(instance); why != "" {
+		cannot(why)
+		return nil
+	}
+	target, refusal, err := f.targets.of(ctx, instance)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		cannot(reasonOf(refusal))
+		return nil
+	}
 	plan, err := f.engine.planMigration(ctx, instance, target, f.action.StepMap)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	told.Verdict = rondo.MigrationVerdict(plan.Verdict)
+	told.Verdict, told.Reason = rondo.MigrationVerdict(plan.Verdict), plan.Reason
+	told.Renamed, told.Warnings = plan.Renamed, plan.Warnings
 	for _, step := range plan.Steps {
 		if step.To != "" {
 			told.Steps[step.From] = step.To
 		}
 	}
+	if plan.Verdict != flow.MigrationMoves {
+		return nil
+	}
+	refusal, err = f.refusal(ctx, instance, target)
+	if refusal != nil {
+		cannot(reasonOf(refusal))
+	}
+	return err
+}
+
+// refusal is what the machine would say to the migration; nil = it would do it.
+func (f *forecast) refusal(ctx context.Context, instance *rondo.Instance, target *flow.Start) (refusal, err error) {
 	from, err := f.engine.snapshots.Get(ctx, instance.SnapshotHash)
 	if err != nil {
 		return nil, err

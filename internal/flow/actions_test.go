@@ -3,6 +3,8 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,6 +59,12 @@ func showPlan(plan MigrationPlan) string {
 	fmt.Fprintf(&b, "%s%s\n", plan.Verdict, optionally(": ", plan.Reason))
 	for _, s := range plan.Steps {
 		fmt.Fprintf(&b, "%s %s #%d -> %s%s\n", s.State, s.From, s.Attempt, s.To, optionally(" ", s.Reason))
+	}
+	for _, from := range slices.Sorted(maps.Keys(plan.Renamed)) {
+		fmt.Fprintf(&b, "renamed %s -> %s\n", from, plan.Renamed[from])
+	}
+	for _, warning := range plan.Warnings {
+		fmt.Fprintf(&b, "warning: %s\n", warning)
 	}
 	return indent(b.String())
 }

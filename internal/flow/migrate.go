@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
@@ -25,6 +26,12 @@ type MigrationPlan struct {
 	Verdict Verdict
 	Reason  string // why it does not move; "" when it does
 	Steps   []StepMove
+	// Renamed are the finished steps that the step map gives another name: what
+	// they left is read by it from then on.
+	Renamed map[string]string
+	// Warnings tell, when it moves, what of the target will not work out for this
+	// case.
+	Warnings []string
 }
 
 // StepMove says where one live step goes.
@@ -50,13 +57,11 @@ const (
 // branches along. It changes nothing.
 func PlanMigration(inst *rondo.Instance, from, to *definition.Snapshot, stepMap map[string]string) MigrationPlan {
 	p := planner{inst: inst, from: from, to: to, stepMap: stepMap}
-	switch {
-	case from == nil || to == nil:
+	if from == nil || to == nil {
 		return MigrationPlan{Verdict: MigrationCannot, Reason: "there is no definition to migrate to"}
-	case inst.Status.Terminal():
-		return MigrationPlan{Verdict: MigrationCannot, Reason: fmt.Sprintf("the instance is %s, which is final", inst.Status)}
-	case inst.DeadlineExceeded:
-		return MigrationPlan{Verdict: MigrationCannot, Reason: "the instance is past its deadline"}
+	}
+	if why := Disallowed(inst, time.Time{}, rondo.ActionMigrate); why != "" {
+		return MigrationPlan{Verdict: MigrationCannot, Reason: why}
 	}
 	for _, id := range slices.Sorted(maps.Keys(stepMap)) {
 		if to.Steps[stepMap[id]] == nil {
@@ -110,6 +115,9 @@ func (p *planner) plan() MigrationPlan {
 	}
 	if plan.Verdict == MigrationMoves {
 		plan.Verdict, plan.Reason = p.checkRenames()
+	}
+	if plan.Verdict == MigrationMoves {
+		plan.Renamed, plan.Warnings = p.finishedRenames(plan.Steps), p.warnings(plan.Steps)
 	}
 	return plan
 }

@@ -20,7 +20,7 @@ func (m *move) migrate(c Command) Decision {
 	}
 	plan := PlanMigration(m.inst, m.snap, c.Target.Snapshot, c.StepMap)
 	if plan.Verdict != MigrationMoves {
-		refusal := rondo.WrongState("the instance cannot be migrated as asked: " + plan.Reason)
+		refusal := rondo.WrongState(plan.Reason)
 		refusal.Hint = "give a step_map that maps every live step, or let the instance go on or be superseded"
 		if plan.Verdict == MigrationCannot {
 			refusal.Hint = "let the instance go on with its definition, or supersede it"

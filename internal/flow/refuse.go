@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
@@ -63,16 +64,23 @@ func (m *move) refuse(c Command) error {
 			return err
 		}
 	}
-	inst := m.inst
-	late := !inst.Status.Terminal() && (inst.DeadlineExceeded || !m.now.Before(inst.DeadlineAt))
-	if slices.Contains(Allowed(inst.Status, late), action) {
-		return nil
+	if message := Disallowed(m.inst, m.now, action); message != "" {
+		return m.wrongState(action, message)
 	}
-	message := fmt.Sprintf("the instance is %s, which does not allow %s", inst.Status, action)
-	if late {
-		message = fmt.Sprintf("the instance is %s and past its deadline, which does not allow %s", inst.Status, action)
+	return nil
+}
+
+// Disallowed says why status and deadline of an instance do not allow an action,
+// "" when they do: what an intervention is refused with.
+func Disallowed(inst *rondo.Instance, now time.Time, action rondo.ActionName) string {
+	late := !inst.Status.Terminal() && (inst.DeadlineExceeded || !now.Before(inst.DeadlineAt))
+	switch {
+	case slices.Contains(Allowed(inst.Status, late), action):
+		return ""
+	case late:
+		return fmt.Sprintf("the instance is %s and past its deadline, which does not allow %s", inst.Status, action)
 	}
-	return m.wrongState(action, message)
+	return fmt.Sprintf("the instance is %s, which does not allow %s", inst.Status, action)
 }
 
 // wrongState refuses an action and says what else the state allows.

@@ -93,6 +93,9 @@ type Definitions interface {
 type Catalogue interface {
 	// ReasonCodes lists by scope and code.
 	ReasonCodes(ctx context.Context, p rondo.Principal, filter rondo.ReasonCodeFilter) ([]rondo.ReasonCode, error)
+	// CheckReasonCode lists all that is wrong with what CreateReasonCode would be
+	// given.
+	CheckReasonCode(ctx context.Context, p rondo.Principal, code rondo.ReasonCode, system bool) error
 	CreateReasonCode(ctx context.Context, p rondo.Principal, code rondo.ReasonCode, system bool) (rondo.ReasonCode, error)
 	ChangeReasonCode(ctx context.Context, p rondo.Principal, id rondo.ID, patch rondo.ReasonCodePatch) (rondo.ReasonCode, error)
 	// StepKinds lists the built-in ones and the newest of each of the

@@ -170,12 +170,9 @@ func viewPreview(p rondo.BulkPreview) bulkPreview {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Reason, b.Reason))
 	})
 	for _, item := range p.Migration.Items {
-		steps := item.Steps
-		if steps == nil {
-			steps = map[string]string{}
-		}
 		told.Items = append(told.Items, migrationForecast{
-			InstanceID: item.InstanceID.String(), CaseID: item.CaseID, Verdict: string(item.Verdict), Reason: maybe(item.Reason), Steps: steps,
+			InstanceID: item.InstanceID.String(), CaseID: item.CaseID, Verdict: string(item.Verdict), Reason: maybe(item.Reason), Steps: item.Steps,
+			Renamed: item.Renamed, Warnings: present(item.Warnings),
 		})
 	}
 	out.Migration = maybeMigration{told}

@@ -211,7 +211,8 @@ func (a *API) listGroups(ctx context.Context, c *call) (*groupsOut, error) {
 	for i, g := range found {
 		items[i] = viewGroup(g)
 	}
-	return &groupsOut{Body: whole(items)}, nil
+	body, err := pageOf(c.query, listGroups, items, func(g consumerGroup) string { return g.Name })
+	return &groupsOut{Body: body}, err
 }
 
 func viewGroup(g rondo.ConsumerGroup) consumerGroup {

@@ -225,9 +225,6 @@ func (a *API) listTemplates(ctx context.Context, c *call) (*definitionsOut, erro
 	if err != nil {
 		return nil, err
 	}
-	var items []definition
-	for _, t := range templates {
-		items = append(items, viewDefinition(t))
-	}
-	return &definitionsOut{Body: whole(items)}, nil
+	body, err := pageOf(c.query, listTemplates, viewed(templates, viewDefinition), func(d definition) string { return d.ID })
+	return &definitionsOut{Body: body}, err
 }

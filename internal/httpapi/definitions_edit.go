@@ -93,7 +93,8 @@ func (a *API) listRevisions(ctx context.Context, c *call) (*revisionsOut, error)
 	if err != nil {
 		return nil, err
 	}
-	return &revisionsOut{Body: whole(viewed(revisions, viewRevision))}, nil
+	body, err := pageOf(c.query, listRevisions, viewed(revisions, viewRevision), func(r revision) string { return r.ID })
+	return &revisionsOut{Body: body}, err
 }
 
 func (a *API) diffDefinitions(ctx context.Context, c *call) (*differenceOut, error) {

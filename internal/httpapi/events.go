@@ -141,11 +141,8 @@ func (a *API) listEventSchemas(ctx context.Context, c *call) (*schemasOut, error
 	if err != nil {
 		return nil, err
 	}
-	items := make([]eventSchema, len(found))
-	for i, s := range found {
-		items[i] = viewEventSchema(s)
-	}
-	return &schemasOut{Body: whole(items)}, nil
+	body, err := pageOf(c.query, listSchemas, viewed(found, viewEventSchema), func(s eventSchema) string { return s.EventType })
+	return &schemasOut{Body: body}, err
 }
 
 func (a *API) getEventSchema(ctx context.Context, c *call) (*schemaOut, error) {

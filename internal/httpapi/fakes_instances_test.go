@@ -39,7 +39,8 @@ func (f *fake) PlanMigration(_ context.Context, p rondo.Principal, which rondo.I
 	f.action = a
 	return flow.MigrationPlan{
 		Verdict: flow.MigrationNeedsMapping, Reason: "ai_again is gone",
-		Steps: []flow.StepMove{{From: "customer_review", To: "customer_review", State: "live", Attempt: 1}, {From: "ai_again", State: "live", Attempt: 2, Reason: "the target has no such step", Possible: []string{"ai_review"}}},
+		Steps:   []flow.StepMove{{From: "customer_review", To: "customer_review", State: "live", Attempt: 1}, {From: "ai_again", State: "live", Attempt: 2, Reason: "the target has no such step", Possible: []string{"ai_review"}}, {From: "review", To: "review", State: "halted"}},
+		Renamed: map[string]string{"first": "fresh"}, Warnings: []string{"step gate finds nothing"},
 	}, err
 }
 

@@ -86,6 +86,10 @@ func (f *fake) ReasonCodes(_ context.Context, p rondo.Principal, filter rondo.Re
 	return []rondo.ReasonCode{knownReasonCode()}, f.begin(p)
 }
 
+func (f *fake) CheckReasonCode(context.Context, rondo.Principal, rondo.ReasonCode, bool) error {
+	return nil
+}
+
 func (f *fake) CreateReasonCode(_ context.Context, p rondo.Principal, code rondo.ReasonCode, system bool) (rondo.ReasonCode, error) {
 	f.code, f.system = code, system
 	return knownReasonCode(), f.begin(p)

@@ -31,7 +31,7 @@ func (a *API) guard(row Route, next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		r = r.WithContext(auth.WithPrincipal(r.Context(), x.call.principal))
-		if a.cfg.Answers != nil && row.keyed() && r.Header.Get(keyHeader) != "" {
+		if a.cfg.Answers != nil && row.keyed() && r.Header.Values(keyHeader) != nil {
 			a.once(w, r, x, next)
 			return
 		}

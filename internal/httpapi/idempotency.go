@@ -41,7 +41,7 @@ var keptHeaders = []string{"Content-Type", "ETag", "Location"}
 // caller is told to look.
 func (a *API) once(w http.ResponseWriter, r *http.Request, x *exchange, next http.HandlerFunc) {
 	key := r.Header.Get(keyHeader)
-	if len(key) > maxKey || strings.Trim(key, printable) != "" {
+	if key == "" || len(key) > maxKey || strings.Trim(key, printable) != "" {
 		a.refuse(w, x, &rondo.Error{Code: rondo.CodeInvalid, Message: keyHeader + " must be 1 to 255 printable ASCII characters", Hint: "use a UUID"})
 		return
 	}

@@ -66,7 +66,8 @@ func (a *API) listSteps(ctx context.Context, c *call) (*stepsOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stepsOut{Body: whole(viewSteps(finished, i))}, nil
+	body, err := pageOf(c.query, listAttempts, viewSteps(finished, i), func(s step) string { return s.ID })
+	return &stepsOut{Body: body}, err
 }
 
 func (a *API) listEvents(ctx context.Context, c *call) (*ledgerOut, error) {

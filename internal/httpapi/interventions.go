@@ -101,7 +101,8 @@ func (a *API) listInterventions(ctx context.Context, c *call) (*interventionsOut
 			Before: anyJSON(row.Before), After: anyJSON(row.After), CreatedAt: instant(row.CreatedAt),
 		})
 	}
-	return &interventionsOut{Body: whole(out)}, nil
+	body, err := pageOf(c.query, listDeeds, out, func(i intervention) string { return i.ID })
+	return &interventionsOut{Body: body}, err
 }
 
 // act is the handler of an action.
@@ -223,13 +224,26 @@ type migrationPlan struct {
 	Verdict    string     `json:"verdict" enum:"moves,needs_mapping,cannot" doc:"It moves by itself or by the step map; it needs a (better) step map; no step map helps"`
 	Reason     *string    `json:"reason" doc:"Why it does not move; null when it does"`
 	Steps      []stepMove `json:"steps" nullable:"false" doc:"Where each step goes that is in flight"`
+	Renamed    stepNames  `json:"renamed" doc:"Finished step → what step_map calls it from then on"`
+	Warnings   []string   `json:"warnings" nullable:"false" doc:"What of the target would not work out for this case, such as a condition that reads a step which finished under another name"`
+}
+
+// stepNames are step ids by step ids; none is an empty object.
+type stepNames map[string]string
+
+// MarshalJSON never writes null.
+func (n stepNames) MarshalJSON() ([]byte, error) {
+	if n == nil {
+		n = stepNames{}
+	}
+	return json.Marshal(map[string]string(n))
 }
 
 type stepMove struct {
 	From     string   `json:"from"`
 	To       *string  `json:"to" doc:"Null = nowhere"`
 	State    string   `json:"state" enum:"live,fork,halted" doc:"An attempt is open; a parallel step with branches in flight; the halt goes back to it"`
-	Attempt  int      `json:"attempt" doc:"Of the open attempt; 0 = none is open"`
+	Attempt  *int     `json:"attempt" doc:"Of the open attempt; null = none is open"`
 	Reason   *string  `json:"reason" doc:"Why it goes nowhere"`
 	Possible []string `json:"possible" nullable:"false" doc:"Steps that a step map could send it to"`
 }
@@ -255,10 +269,13 @@ func (a *API) migrate(ctx context.Context, c *call) (*planOut, error) {
 }
 
 func viewPlan(id rondo.ID, plan flow.MigrationPlan) migrationPlan {
-	out := migrationPlan{InstanceID: id.String(), Verdict: string(plan.Verdict), Reason: maybe(plan.Reason), Steps: []stepMove{}}
+	out := migrationPlan{
+		InstanceID: id.String(), Verdict: string(plan.Verdict), Reason: maybe(plan.Reason), Steps: []stepMove{},
+		Renamed: plan.Renamed, Warnings: present(plan.Warnings),
+	}
 	for _, move := range plan.Steps {
 		out.Steps = append(out.Steps, stepMove{
-			From: move.From, To: maybe(move.To), State: move.State, Attempt: move.Attempt, Reason: maybe(move.Reason), Possible: present(move.Possible),
+			From: move.From, To: maybe(move.To), State: move.State, Attempt: maybeNumber(move.Attempt), Reason: maybe(move.Reason), Possible: present(move.Possible),
 		})
 	}
 	return out

@@ -116,7 +116,9 @@ func TestReadingWhatPeopleDid(t *testing.T) {
 			"before_state":{"status":"running"},"after_state":{"status":"halted"},"created_at":"2026-03-01T12:00:00.123456Z"}],"next_cursor":null}`},
 		"a plan": {"POST", "/migrate", `{"dry_run":true}`, `{"instance_id":"01000000-0000-7000-8000-000000000001","verdict":"needs_mapping","reason":"ai_again is gone","steps":[
 			{"from":"customer_review","to":"customer_review","state":"live","attempt":1,"reason":null,"possible":[]},
-			{"from":"ai_again","to":null,"state":"live","attempt":2,"reason":"the target has no such step","possible":["ai_review"]}]}`},
+			{"from":"ai_again","to":null,"state":"live","attempt":2,"reason":"the target has no such step","possible":["ai_review"]},
+			{"from":"review","to":"review","state":"halted","attempt":null,"reason":null,"possible":[]}],
+			"renamed":{"first":"fresh"},"warnings":["step gate finds nothing"]}`},
 		"next step": {"GET", "/next-step", "", `{"instance_id":"01000000-0000-7000-8000-000000000001","case_id":"case-1","status":"completed","current_step":null,
 			"next_action":{"type":"none","module":null,"endpoint":null,"payload_hint":null,"completion_event":null},"definition_summary":{"name":"flow","remaining_steps":[]},"other_steps":[]}`},
 		"why": {"GET", "/why", "", `{"instance_id":"01000000-0000-7000-8000-000000000001","case_id":"case-1","status":"completed","mode":"active","now":"2026-03-01T12:00:00.123456Z","summary":"Completed.",

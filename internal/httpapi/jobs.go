@@ -105,11 +105,13 @@ type migrationReason struct {
 }
 
 type migrationForecast struct {
-	InstanceID string            `json:"instance_id" format:"uuid"`
-	CaseID     string            `json:"case_id"`
-	Verdict    string            `json:"verdict" enum:"moves,needs_mapping,cannot"`
-	Reason     *string           `json:"reason" doc:"Why it does not move; null when it does"`
-	Steps      map[string]string `json:"steps" doc:"Where each step goes that is in flight"`
+	InstanceID string    `json:"instance_id" format:"uuid"`
+	CaseID     string    `json:"case_id"`
+	Verdict    string    `json:"verdict" enum:"moves,needs_mapping,cannot"`
+	Reason     *string   `json:"reason" doc:"Why it does not move; null when it does"`
+	Steps      stepNames `json:"steps" doc:"Where each step goes that is in flight"`
+	Renamed    stepNames `json:"renamed" doc:"Finished step → what step_map calls it from then on"`
+	Warnings   []string  `json:"warnings" nullable:"false" doc:"What of the target would not work out for this case"`
 }
 
 func (a *API) registerJobs(r *registrar) {

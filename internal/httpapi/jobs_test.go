@@ -29,7 +29,7 @@ func TestJobsAreMadeAndRead(t *testing.T) {
 		Verdicts: map[rondo.MigrationVerdict]int{rondo.MigrationMoves: 1, rondo.MigrationNeedsMapping: 2},
 		Reasons:  map[string]int{"the target has no step review": 2},
 		Items: []rondo.MigrationForecast{
-			{InstanceID: instanceID, CaseID: "case-1", Verdict: rondo.MigrationMoves, Steps: map[string]string{"a": "b"}},
+			{InstanceID: instanceID, CaseID: "case-1", Verdict: rondo.MigrationMoves, Steps: map[string]string{"a": "b"}, Renamed: map[string]string{"c": "d"}, Warnings: []string{"step e finds nothing"}},
 			{InstanceID: id(5), CaseID: "case-2", Verdict: rondo.MigrationNeedsMapping, Reason: "the target has no step review"},
 		},
 	}}
@@ -47,8 +47,8 @@ func TestJobsAreMadeAndRead(t *testing.T) {
 		"a dry run of nothing": {nil, "POST", bulkPath, `{"filter":{"tag":"urgent"},"action":"resume","params":{"reason":"go"},"dry_run":true}`, 200, `{"count":0,"sample":[],"migration":null}`},
 		"a dry run of a migration": {func(f *fake) { f.jobs.preview = forecast }, "POST", bulkPath, `{"filter":{"status":"running"},"action":"migrate","dry_run":true}`, 200, `{"count":3,"sample":[{` + instanceJSON + `}],"migration":{
 			"verdicts":{"moves":1,"needs_mapping":2,"cannot":0},"reasons":[{"reason":"the target has no step review","count":2}],"items":[
-			{"instance_id":"01000000-0000-7000-8000-000000000001","case_id":"case-1","verdict":"moves","reason":null,"steps":{"a":"b"}},
-			{"instance_id":"01000000-0000-7000-8000-000000000005","case_id":"case-2","verdict":"needs_mapping","reason":"the target has no step review","steps":{}}]}}`},
+			{"instance_id":"01000000-0000-7000-8000-000000000001","case_id":"case-1","verdict":"moves","reason":null,"steps":{"a":"b"},"renamed":{"c":"d"},"warnings":["step e finds nothing"]},
+			{"instance_id":"01000000-0000-7000-8000-000000000005","case_id":"case-2","verdict":"needs_mapping","reason":"the target has no step review","steps":{},"renamed":{},"warnings":[]}]}}`},
 		"list jobs":     {nil, "GET", "/jobs", "", 200, `{"items":[` + jobJSON + `],"next_cursor":null}`},
 		"read a job":    {nil, "GET", jobPath, "", 200, jobJSON},
 		"a running job": {func(f *fake) { f.jobs.pending = true }, "GET", jobPath, "", 200, runningJobJSON},

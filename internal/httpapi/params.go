@@ -37,6 +37,9 @@ func orgOnly() []Param {
 	return []Param{{Name: "org_id", Doc: "Act for this organisation. Only an admin may name another than their own"}}
 }
 
+// orgPaged are the parameters of a list that takes nothing else.
+func orgPaged() []Param { return append(orgOnly(), paging()...) }
+
 func paging() []Param {
 	return []Param{
 		{Name: "limit", Doc: "Items per page, 1 to 200. Default 50", Format: "integer"},
@@ -191,20 +194,29 @@ func queryTime(q url.Values, name string) time.Time {
 // queryPage reads limit and cursor. It asks for one row more than is shown, to
 // learn whether there is a next page.
 func queryPage(q url.Values, list byte) (store.Page, error) {
-	limit := defaultLimit
-	if q.Has("limit") {
-		limit, _ = strconv.Atoi(q.Get("limit"))
-	}
-	page := store.Page{Limit: limit + 1}
+	page := store.Page{Limit: queryLimit(q) + 1}
 	if q.Has("cursor") {
 		after, ok := parseCursor(list, q.Get("cursor"))
 		if !ok {
-			return store.Page{}, &rondo.Error{
-				Code: rondo.CodeInvalid, Message: "the cursor is not of this list", Hint: "take next_cursor of the page before, or leave the cursor out",
-				Fields: []rondo.FieldError{{Code: "unknown_cursor", Pointer: "query/cursor", Message: "use next_cursor of the page before"}},
-			}
+			return store.Page{}, notOfThisList()
 		}
 		page.After = after
 	}
 	return page, nil
+}
+
+// queryLimit is how many items a page shows.
+func queryLimit(q url.Values) int {
+	if !q.Has("limit") {
+		return defaultLimit
+	}
+	limit, _ := strconv.Atoi(q.Get("limit"))
+	return limit
+}
+
+func notOfThisList() *rondo.Error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalid, Message: "the cursor is not of this list", Hint: "take next_cursor of the page before, or leave the cursor out",
+		Fields: []rondo.FieldError{{Code: "unknown_cursor", Pointer: "query/cursor", Message: "use next_cursor of the page before"}},
+	}
 }

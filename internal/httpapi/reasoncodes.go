@@ -83,7 +83,8 @@ func (a *API) listReasonCodes(ctx context.Context, c *call) (*reasonCodesOut, er
 	if err != nil {
 		return nil, err
 	}
-	return &reasonCodesOut{Body: whole(viewed(codes, viewReasonCode))}, nil
+	body, err := pageOf(c.query, listCodes, viewed(codes, viewReasonCode), func(r reasonCode) string { return r.ID })
+	return &reasonCodesOut{Body: body}, err
 }
 
 // viewed shows each item of a list.
@@ -99,9 +100,28 @@ func (a *API) createReasonCode(ctx context.Context, c *call) (*reasonCodeOut, er
 	code := rondo.ReasonCode{Active: true}
 	system := false
 	if err := decode(c.body, append(reasonCodeMembers(&code), truth("system", &system))...); err != nil {
-		return nil, err
+		return nil, a.allWrong(ctx, c, code, system, err)
 	}
 	return oneReasonCode(a.cfg.Definitions.CreateReasonCode(ctx, c.principal, code, system))
+}
+
+// allWrong adds to what is wrong with the form of a reason code what is wrong with
+// the rest of it, so that everything is told at once.
+func (a *API) allWrong(ctx context.Context, c *call, code rondo.ReasonCode, system bool, form error) error {
+	wrong := fieldsOf(form, "")
+	if len(wrong) == 0 {
+		return form
+	}
+	told := map[string]bool{}
+	for _, field := range wrong {
+		told[field.Pointer] = true
+	}
+	for _, field := range fieldsOf(a.cfg.Definitions.CheckReasonCode(ctx, c.principal, code, system), "") {
+		if !told[field.Pointer] {
+			wrong = append(wrong, field)
+		}
+	}
+	return badBody(wrong...)
 }
 
 // reasonCodeMembers is a whole reason code in a body.

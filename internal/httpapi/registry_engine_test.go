@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,6 +194,15 @@ func TestTheCatalogueOverREST(t *testing.T) {
 	d.ask("acme", "POST", "/reason-codes", lost, 409, "conflict")
 	d.ask("beta", "POST", "/reason-codes", lost, 400, "invalid") // it has no such kind
 	d.ask("acme", "POST", "/reason-codes", `{"scope":"halt","code":"Lost!","label":"Lost"}`, 400, "invalid")
+	all := d.ask("acme", "POST", "/reason-codes", `{"scope":"nowhere","code":"Lost!","requires_note":"yes","applicable_step_kinds":["nobody"],"colour":1}`, 400, "invalid")
+	var pointers []string
+	for _, field := range all["errors"].([]any) {
+		pointers = append(pointers, field.(map[string]any)["pointer"].(string))
+	}
+	slices.Sort(pointers)
+	if want := []string{"", "/applicable_step_kinds/0", "/code", "/label", "/requires_note", "/scope"}; !slices.Equal(pointers, want) {
+		t.Errorf("of several mistakes %q are told, want %q", pointers, want)
+	}
 	d.ask("acme", "POST", "/reason-codes", `{"scope":"halt","code":"x","label":"X","system":true}`, 403, "forbidden")
 	d.note("S", d.ask("root admin", "POST", "/reason-codes", `{"scope":"halt","code":"x","label":"X","system":true}`, 201, ""))
 	d.ask("acme", "DELETE", "/reason-codes/$S", "", 403, "forbidden")

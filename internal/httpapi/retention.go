@@ -57,7 +57,13 @@ func (a *API) listPolicies(ctx context.Context, c *call) (*policiesOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &policiesOut{Body: whole(viewed(policies, viewPolicy))}, nil
+	body, err := pageOf(c.query, listPolicies, viewed(policies, viewPolicy), func(p retentionPolicy) string {
+		if p.OrgID == nil {
+			return ""
+		}
+		return *p.OrgID
+	})
+	return &policiesOut{Body: body}, err
 }
 
 func (a *API) putPolicy(ctx context.Context, c *call) (*policyOut, error) {

@@ -22,11 +22,11 @@ func definitionRoutes() []Route {
 		{ID: "publish-definition", Method: post, Path: "/workflow-definitions/{id}/publish", Tag: "definitions", Summary: "Make a draft the active definition", Scopes: publishing, Noun: nounDefinition, Query: orgOnly(), Body: BodyOptional, Errors: publishRules},
 		{ID: "archive-definition", Method: post, Path: "/workflow-definitions/{id}/archive", Tag: "definitions", Summary: "Take a definition out of use; running cases go on", Scopes: publishing, Noun: nounDefinition, Query: orgOnly(), Body: BodyOptional, Errors: conflict},
 		{ID: "clone-definition", Method: post, Path: "/workflow-definitions/{id}/clone", Tag: "definitions", Summary: "Copy a definition or template into a draft", Scopes: writeDrafts, Noun: nounDefinition, Query: orgOnly(), Body: BodyOptional, Success: http.StatusCreated},
-		{ID: "list-revisions", Method: get, Path: "/workflow-definitions/{id}/revisions", Tag: "definitions", Summary: "List the changes of a definition, oldest first", Scopes: readDefinitions, Noun: nounDefinition, Query: orgOnly()},
+		{ID: "list-revisions", Method: get, Path: "/workflow-definitions/{id}/revisions", Tag: "definitions", Summary: "List the changes of a definition, oldest first", Scopes: readDefinitions, Noun: nounDefinition, Query: orgPaged()},
 		{ID: "diff-definitions", Method: get, Path: "/workflow-definitions/{id}/diff", Tag: "definitions", Summary: "Say what turns another definition into this one", Scopes: readDefinitions, Noun: nounDefinition, Query: append(orgOnly(), against)},
 		{ID: "draw-definition", Method: get, Path: "/workflow-definitions/{id}/graph", Tag: "definitions", Summary: "Draw a definition as SVG or Mermaid text", Scopes: readDefinitions, Noun: nounDefinition, Query: append(orgOnly(), format), Errors: conflict},
 		{ID: "export-definition", Method: get, Path: "/workflow-definitions/{id}/export", Tag: "definitions", Summary: "A definition with the step kinds and reason codes that it needs", Scopes: readDefinitions, Noun: nounDefinition, Query: orgOnly()},
-		{ID: "list-templates", Method: get, Path: "/workflow-templates", Tag: "definitions", Summary: "List the templates", Scopes: readDefinitions},
+		{ID: "list-templates", Method: get, Path: "/workflow-templates", Tag: "definitions", Summary: "List the templates", Scopes: readDefinitions, Query: paging()},
 		{ID: "get-template", Method: get, Path: "/workflow-templates/{id}", Tag: "definitions", Summary: "Read one template", Scopes: readDefinitions, Noun: nounTemplate},
 	}, catalogueRoutes())
 }

@@ -23,12 +23,12 @@ func eventRoutes() []Route {
 		{ID: "get-event", Method: get, Path: "/events/{id}", Tag: "events", Summary: "Read one inbound event by its event id, with the verdict on it", Scopes: readInstances, Noun: nounEvent, Query: orgOnly()},
 		{ID: "replay-event", Method: post, Path: "/events/{id}/replay", Tag: "events", Summary: "Judge an unmatched event again, in place", Scopes: administering, Noun: nounEvent, Query: orgOnly(), Errors: conflict},
 
-		{ID: "list-event-schemas", Method: get, Path: "/events/schemas", Tag: "events", Summary: "List the event types of the organisation, each with its JSON Schema", Scopes: schemas, Query: orgOnly()},
+		{ID: "list-event-schemas", Method: get, Path: "/events/schemas", Tag: "events", Summary: "List the event types of the organisation, each with its JSON Schema", Scopes: schemas, Query: orgPaged()},
 		{ID: "get-event-schema", Method: get, Path: "/events/schemas/{name}", Tag: "events", Summary: "Read the JSON Schema of one event type", Scopes: schemas, Noun: nounEventType, Query: orgOnly()},
 
 		{ID: "stream-events", Method: get, Path: "/events/stream", Tag: "events", Summary: "Receive events as server-sent events, for modules without Redis", Scopes: events, Query: streamParams(), Errors: []int{http.StatusTooManyRequests}},
 		{ID: "ack-events", Method: post, Path: "/events/acks", Tag: "events", Summary: "Say that events of a stream are done; others come again after a minute", Scopes: events, Body: BodyRequired},
-		{ID: "list-groups", Method: get, Path: "/events/groups", Tag: "events", Summary: "List the consumer groups on the bus and how far each is behind", Scopes: administering},
+		{ID: "list-groups", Method: get, Path: "/events/groups", Tag: "events", Summary: "List the consumer groups on the bus and how far each is behind", Scopes: administering, Query: paging()},
 		{ID: "retire-group", Method: del, Path: "/events/groups/{name}", Tag: "events", Summary: "Remove a consumer group that nobody reads, so that it keeps no old events", Scopes: administering, Noun: nounGroup, Errors: conflict},
 
 		{ID: "list-dead-letters", Method: get, Path: "/events/dead-letters", Tag: "dead letters", Summary: "List entries that could not be applied, newest first", Scopes: readDefinitions, Query: letterFilters()},

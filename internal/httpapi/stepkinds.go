@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"strconv"
 
 	"github.com/rondo-engine/rondo"
 )
@@ -38,11 +39,13 @@ type (
 
 func (a *API) registerStepKinds(r *registrar) {
 	handle(r, "list-step-kinds", nil, func(ctx context.Context, c *call) (*stepKindsOut, error) {
-		return allStepKinds(a.cfg.Definitions.StepKinds(ctx, c.principal))
+		kinds, err := a.cfg.Definitions.StepKinds(ctx, c.principal)
+		return allStepKinds(c, listKinds, kinds, err)
 	})
 	handle(r, "publish-step-kind", newStepKind{}, a.publishStepKind)
 	handle(r, "get-step-kind", nil, func(ctx context.Context, c *call) (*stepKindsOut, error) {
-		return allStepKinds(a.cfg.Definitions.StepKindVersions(ctx, c.principal, c.name))
+		kinds, err := a.cfg.Definitions.StepKindVersions(ctx, c.principal, c.name)
+		return allStepKinds(c, listVersions, kinds, err)
 	})
 	handle(r, "archive-step-kind", nil, func(ctx context.Context, c *call) (*stepKindOut, error) {
 		return oneStepKind(a.cfg.Definitions.ArchiveStepKind(ctx, c.principal, c.name))
@@ -56,11 +59,12 @@ func oneStepKind(kind rondo.StepKind, err error) (*stepKindOut, error) {
 	return &stepKindOut{Body: viewStepKind(kind)}, nil
 }
 
-func allStepKinds(kinds []rondo.StepKind, err error) (*stepKindsOut, error) {
+func allStepKinds(c *call, list byte, kinds []rondo.StepKind, err error) (*stepKindsOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stepKindsOut{Body: whole(viewed(kinds, viewStepKind))}, nil
+	body, err := pageOf(c.query, list, viewed(kinds, viewStepKind), func(k stepKind) string { return k.Name + " " + strconv.Itoa(k.Version) })
+	return &stepKindsOut{Body: body}, err
 }
 
 func (a *API) publishStepKind(ctx context.Context, c *call) (*stepKindOut, error) {

@@ -64,6 +64,14 @@ func maybe(s string) *string {
 	return &s
 }
 
+// maybeNumber is a number that may be absent: zero is null.
+func maybeNumber(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
 // maybeID is an id that may be absent: zero is null.
 func maybeID(id rondo.ID) *string {
 	if id.IsZero() {
