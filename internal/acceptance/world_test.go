@@ -50,6 +50,7 @@ type world struct {
 // replica is one engine behind its own REST edge.
 type replica struct {
 	engine   *engine.Engine
+	edge     *edge
 	api      http.Handler
 	store    store.Store
 	bus      bus.Bus // nil on the embedded bus
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, p pair, replicas int) *world {
 	w.store = w.ground.openStore(t)
 	t.Cleanup(func() { _ = w.store.Close() })
 	for range replicas {
-		w.replicas = append(w.replicas, w.startReplica(t))
+		w.replicas = append(w.replicas, w.startReplica(t, nil))
 	}
 	w.modules = w.ground.openBus(t)
 	if w.modules != nil {
@@ -115,15 +116,16 @@ func (w *world) acking(d bus.Delivery) {
 	}
 }
 
-func (w *world) startReplica(t *testing.T, prepare ...func(*replica)) *replica {
+// startReplica starts an engine; prepare, if any, sees it before it does anything.
+func (w *world) startReplica(t *testing.T, prepare func(*replica)) *replica {
 	t.Helper()
 	r := &replica{store: w.ground.openStore(t), bus: w.ground.openBus(t), scissors: &scissors{onCut: w.bell.Ring}}
 	cfg := engine.Config{Store: cutStore{r.store, r.scissors}, Now: w.clock.Now, Observer: w, Tick: glance, Liveness: sweepSoon}
 	if r.bus != nil {
 		cfg.Bus = cutBus{r.bus, r.scissors, ackSoon, w.acking}
 	}
-	for _, p := range prepare {
-		p(r)
+	if prepare != nil {
+		prepare(r)
 	}
 	var err error
 	if r.engine, err = engine.New(cfg); err != nil {
@@ -132,12 +134,38 @@ func (w *world) startReplica(t *testing.T, prepare ...func(*replica)) *replica {
 	if err := r.engine.Start(t.Context()); err != nil {
 		t.Fatalf("start engine on %s: %v", w.ground.where(), err)
 	}
-	if r.api, err = httpapi.New(httpapi.Config{
-		Cases: r.engine, Definitions: r.engine, Events: r.engine, Trials: r.engine, Jobs: r.engine, Retention: r.engine, Answers: cutStore{r.store, r.scissors}, Health: r.engine, Auth: callers{}, Now: w.clock.Now,
-	}); err != nil {
+	if r.edge == nil {
+		r.edge = newEdge(t, w)
+	}
+	r.api = r.edge.over(r)
+	return r
+}
+
+// edge is a REST edge that one replica after the other can stand behind: making
+// one takes far longer than starting an engine. Nobody may call it meanwhile.
+type edge struct {
+	*engine.Engine
+	answers struct{ httpapi.Answers }
+	handler http.Handler
+}
+
+func newEdge(t *testing.T, w *world) *edge {
+	t.Helper()
+	e := &edge{}
+	handler, err := httpapi.New(httpapi.Config{
+		Cases: e, Definitions: e, Events: e, Trials: e, Jobs: e, Retention: e, Health: e, Answers: &e.answers, Auth: callers{}, Now: w.clock.Now,
+	})
+	if err != nil {
 		t.Fatalf("new REST edge: %v", err)
 	}
-	return r
+	e.handler = handler
+	return e
+}
+
+// over puts a replica behind the edge.
+func (e *edge) over(r *replica) http.Handler {
+	e.Engine, e.answers.Answers = r.engine, cutStore{r.store, r.scissors}
+	return e.handler
 }
 
 // stop drains a replica and closes what it stood on.
@@ -193,7 +221,10 @@ func (w *world) restartThen(t *testing.T, i int, prepare func(*replica)) {
 		w.detach()
 	}
 	w.clock.Advance(outlast)
-	w.replicas[i] = w.startReplica(t, prepare)
+	w.replicas[i] = w.startReplica(t, func(r *replica) {
+		r.edge = w.replicas[i].edge
+		prepare(r)
+	})
 	if !w.ground.redis {
 		w.modules = w.replicas[i].engine.Bus()
 		w.detach = w.desk.attach(t, w.modules)
