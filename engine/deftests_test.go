@@ -186,6 +186,7 @@ func TestAPublishedDefinitionIsPlayedAndExportedAsItWasFrozen(t *testing.T) {
 			"done":{"kind":"emit_final","transitions":{"on_complete":"TERMINAL"}}},
 			"tests":[{"given":{"steps":{"scale":{"complete":{}}}},"expect":{"status":"completed"}}]}`)
 		before := exported(t, e, d.ID)
+		drawn := must(e.DrawDefinition(ctx, author, d.ID, "mermaid"))(t)
 		if diff := cmp.Diff([]string{"too_heavy", "weigh"}, before.kinds); diff != "" {
 			t.Errorf("kinds (-want +got):\n%s", diff)
 		}
@@ -202,6 +203,9 @@ func TestAPublishedDefinitionIsPlayedAndExportedAsItWasFrozen(t *testing.T) {
 				t.Errorf("%s: %+v", status, report)
 			}
 			must(e.BacktestDefinition(ctx, author, d.ID, deftest.BacktestRequest{}))(t)
+			if diff := cmp.Diff(drawn, must(e.DrawDefinition(ctx, author, d.ID, "mermaid"))(t)); diff != "" {
+				t.Errorf("%s: the drawing changed (-before +after):\n%s", status, diff)
+			}
 		}
 	})
 }

@@ -134,23 +134,23 @@ func (e *Engine) DiffDefinitions(ctx context.Context, p rondo.Principal, from, t
 	return diff, nil
 }
 
-// DrawDefinition draws a definition as "svg" or "mermaid", as far as it goes:
-// seeing a broken draft helps to mend it.
+// DrawDefinition draws a definition of any kind as "svg" or "mermaid", as far as
+// it goes: seeing a broken draft helps to mend it. Steps of the organisation's
+// own kinds look like what they do, in a published definition by the contracts
+// that it was frozen with.
 func (e *Engine) DrawDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, format string) (string, error) {
 	d, err := e.Definition(ctx, p, id)
 	if err != nil {
 		return "", err
 	}
-	draw := definition.SVG
+	kinds, err := e.kindsFor(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	draw := definition.SVGOf
 	if format == "mermaid" {
-		draw = definition.Mermaid
+		draw = definition.MermaidOf
 	}
-	if d.Kind != rondo.KindCase {
-		return "", &rondo.Error{
-			Code: rondo.CodeWrongState, Message: fmt.Sprintf("definitions of kind %s cannot be drawn", d.Kind),
-			Hint: "only case definitions have a graph",
-		}
-	}
-	drawing, err := draw(d.Body)
+	drawing, err := draw(d.Kind, d.Body, kinds...)
 	return drawing, rondo.Op("draw definition", err)
 }

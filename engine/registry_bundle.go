@@ -27,19 +27,15 @@ func (e *Engine) ExportDefinition(ctx context.Context, p rondo.Principal, id ron
 	}
 	kinds, codes := references(d.Body)
 	bundle := rondo.Bundle{Kind: d.Kind, ProductID: d.ProductID, Source: d.Body}
-	if d.SnapshotHash != "" {
-		if bundle.StepKinds, err = e.frozenKinds(ctx, d.SnapshotHash); err != nil {
-			return rondo.Definition{}, rondo.Bundle{}, err
-		}
-	} else {
-		for _, kind := range env.Kinds {
-			if slices.Contains(kinds, kind.Name) {
-				bundle.StepKinds = append(bundle.StepKinds, kind)
-			}
-		}
+	usable, err := e.kindsFor(ctx, d)
+	if err != nil {
+		return rondo.Definition{}, rondo.Bundle{}, err
 	}
-	for _, kind := range bundle.StepKinds {
-		codes = append(codes, haltCodes(kind.Contract)...)
+	for _, kind := range usable {
+		if slices.Contains(kinds, kind.Name) {
+			bundle.StepKinds = append(bundle.StepKinds, kind)
+			codes = append(codes, haltCodes(kind.Contract)...)
+		}
 	}
 	for _, code := range env.ReasonCodes {
 		if code.OrgID != "" && code.Scope == definition.ScopeHalt && slices.Contains(codes, code.Code) {
@@ -49,8 +45,14 @@ func (e *Engine) ExportDefinition(ctx context.Context, p rondo.Principal, id ron
 	return d, bundle, nil
 }
 
-func (e *Engine) frozenKinds(ctx context.Context, hash string) ([]rondo.StepKind, error) {
-	document, err := e.store.Snapshot(ctx, hash)
+// kindsFor are the organisation's own kinds as a definition sees them: those that
+// it was frozen with, or, before it is published, those there are now.
+func (e *Engine) kindsFor(ctx context.Context, d rondo.Definition) ([]rondo.StepKind, error) {
+	if d.SnapshotHash == "" {
+		kinds, err := e.store.StepKinds(ctx, d.OrgID)
+		return kinds, rondo.Op("read step kinds", err)
+	}
+	document, err := e.store.Snapshot(ctx, d.SnapshotHash)
 	if err != nil {
 		return nil, rondo.Op("read the frozen definition", err)
 	}

@@ -213,8 +213,14 @@ func TestConversationsAndRunsHaveTheirOwnRules(t *testing.T) {
 		refused(t, rondo.CodeConflict, err, "publish a version of a run twice")
 		_, err = e.CreateDefinition(ctx, author, rondo.NewDefinition{Kind: rondo.KindRun, Source: []byte(run("one"))})
 		refused(t, rondo.CodeInvalid, err, "a run of no version")
-		_, err = e.DrawDefinition(ctx, author, first.ID, "svg")
-		refused(t, rondo.CodeWrongState, err, "draw a run")
+		for _, d := range []rondo.Definition{two, next, again} {
+			if svg := must(e.DrawDefinition(ctx, author, d.ID, "svg"))(t); !strings.HasPrefix(svg, "<svg ") {
+				t.Errorf("the drawing of a %s is %s", d.Kind, svg)
+			}
+		}
+		if drawn := must(e.DrawDefinition(ctx, author, next.ID, "mermaid"))(t); !strings.Contains(drawn, "llm.plan@1") {
+			t.Errorf("the run is drawn as %s", drawn)
+		}
 	})
 }
 

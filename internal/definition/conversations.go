@@ -20,11 +20,13 @@ type stateJSON struct {
 	After   map[string]json.RawMessage `json:"after"`
 	Always  json.RawMessage            `json:"always"`
 	OnDone  json.RawMessage            `json:"onDone"`
+	Meta    json.RawMessage            `json:"meta"`
 }
 
 // state is a state that was read, with what is below it.
 type state struct {
 	stateJSON
+	key      string // what its parent calls it; "" = the machine itself
 	at       string
 	parent   *state
 	children map[string]*state
@@ -102,6 +104,7 @@ func (c *chartChecker) read(raw json.RawMessage, at string, parent *state) *stat
 	}
 	for _, name := range sortedKeys(s.States) {
 		if child := c.read(s.States[name], at+pointer("states", name), s); child != nil {
+			child.key = name
 			s.children[name] = child
 		}
 	}
@@ -164,9 +167,19 @@ func (c *chartChecker) checkTransitions(s *state, raw json.RawMessage, at string
 	}
 }
 
-// checkTarget judges whether a target is a state: "#id", ".child", or a sibling,
-// each perhaps followed by the way down.
 func (c *chartChecker) checkTarget(s *state, target, at string) {
+	if c.target(s, target) == nil {
+		var known []string
+		if s.parent != nil {
+			known = sortedKeys(s.parent.States)
+		}
+		c.add("target_unknown", at, "there is no state %s%s", quote(target), suggestion(target, known))
+	}
+}
+
+// target finds the state that a transition of s leads to: "#id", ".child", or a
+// sibling, each perhaps followed by the way down. nil when there is none.
+func (c *chartChecker) target(s *state, target string) *state {
 	from, way := s.parent, target
 	switch {
 	case strings.HasPrefix(target, "#"):
@@ -179,18 +192,11 @@ func (c *chartChecker) checkTarget(s *state, target, at string) {
 	}
 	for name := range strings.SplitSeq(way, ".") {
 		if from == nil || name == "" && !strings.HasPrefix(target, "#") {
-			from = nil
-			break
+			return nil
 		}
 		if name != "" {
 			from = from.children[name]
 		}
 	}
-	if from == nil {
-		var known []string
-		if s.parent != nil {
-			known = sortedKeys(s.parent.States)
-		}
-		c.add("target_unknown", at, "there is no state %s%s", quote(target), suggestion(target, known))
-	}
+	return from
 }

@@ -47,7 +47,53 @@ const (
 	shapeWait
 	shapeFork
 	shapeJoin
+	shapeStart // where a conversation begins
+	shapeFinal // where a conversation or a part of it ends
 )
+
+// readDrawingOf reads a definition of any kind for drawing: it must be
+// well-formed, not valid.
+func readDrawingOf(kind rondo.DefinitionKind, body json.RawMessage, kinds []rondo.StepKind) (*drawing, error) {
+	if kind == rondo.KindCase {
+		return readDrawing(body, kinds)
+	}
+	var p problems
+	checkShape(kind, body, &p)
+	var drawn *drawing
+	if len(p.errors) == 0 {
+		if kind == rondo.KindRun {
+			drawn = drawRun(body, &p)
+		} else {
+			drawn = drawConversation(body, &p)
+		}
+	}
+	if len(p.errors) > 0 {
+		p.sort()
+		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: "draw definition", Message: "the definition is not well-formed", Fields: p.errors}
+	}
+	return drawn, nil
+}
+
+// drawGraph puts nodes in order; edges are labelled with their outcome.
+func drawGraph(name string, g *graph, nodes map[string]drawnNode) *drawing {
+	drawn := &drawing{name: name}
+	order := g.walk(func([]edge, edge) {})
+	places := make(map[string]int, len(order))
+	for i, id := range order {
+		places[id] = i
+		drawn.nodes = append(drawn.nodes, nodes[id])
+	}
+	for i, id := range order {
+		for _, e := range g.out[id] {
+			way := drawnWay{from: i, to: places[e.to], label: e.outcome}
+			if e.branch {
+				way.kind = wayBranch
+			}
+			drawn.ways = append(drawn.ways, way)
+		}
+	}
+	return drawn
+}
 
 // readDrawing reads a definition for drawing: it must be well-formed, not valid.
 func readDrawing(body json.RawMessage, kinds []rondo.StepKind) (*drawing, error) {

@@ -94,6 +94,20 @@ func (g *graph) reachableFrom(from string) map[string]bool {
 // other ways, and the cycles that stand in the way, each as the edges that form
 // it. With cycles the order is only nearly topological.
 func (g *graph) order() (order []string, cycles [][]edge) {
+	order = g.walk(func(path []edge, e edge) {
+		first := slices.IndexFunc(path, func(p edge) bool { return p.from == e.to })
+		cycle := []edge{e}
+		if first >= 0 {
+			cycle = append(slices.Clone(path[first:]), e)
+		}
+		cycles = append(cycles, cycle)
+	})
+	return order, cycles
+}
+
+// walk returns the order of order, and tells of every edge that closes a cycle:
+// it leads back to a step on the path, or to where the path begins.
+func (g *graph) walk(closes func(path []edge, e edge)) (order []string) {
 	const inPath, done = 1, 2
 	state := map[string]int{}
 	var path []edge
@@ -103,12 +117,7 @@ func (g *graph) order() (order []string, cycles [][]edge) {
 		for _, e := range slices.Backward(g.out[node]) {
 			switch state[e.to] {
 			case inPath:
-				first := slices.IndexFunc(path, func(p edge) bool { return p.from == e.to })
-				cycle := []edge{e}
-				if first >= 0 {
-					cycle = append(slices.Clone(path[first:]), e)
-				}
-				cycles = append(cycles, cycle)
+				closes(path, e)
 			case 0:
 				path = append(path, e)
 				visit(e.to)
@@ -127,5 +136,5 @@ func (g *graph) order() (order []string, cycles [][]edge) {
 		}
 	}
 	slices.Reverse(order)
-	return order, cycles
+	return order
 }

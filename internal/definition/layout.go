@@ -7,6 +7,10 @@ import (
 	"slices"
 )
 
+// maxBends bounds how many layers the lines of a drawing pass in all. Beyond it,
+// in runs of thousands of steps, lines go straight.
+const maxBends = 50_000
+
 type point struct{ x, y float64 }
 
 // box is one step, join or TERMINAL, placed on the drawing; x is its middle, y its
@@ -18,17 +22,25 @@ type box struct {
 }
 
 // line is one transition: its points from the bottom of one box to the top of
-// another.
+// another. One that leads back up has its tip at the first point.
 type line struct {
 	points []point
 	label  string
 	kind   wayKind
 	lane   int // which of its step's lines, from the left
+	back   bool
+}
+
+// loop is what leads from a box to itself.
+type loop struct {
+	box   *box
+	label string
 }
 
 type layout struct {
 	boxes         []*box
 	edges         []*line
+	loops         []*loop
 	width, height float64
 }
 
@@ -63,14 +75,14 @@ func newLayout(d *drawing) *layout {
 	nodes := make([]*node, len(d.nodes))
 	for i, n := range d.nodes {
 		w, h := float64(boxWidth), float64(boxHeight)
-		if n.shape == shapeJoin || n.terminal {
+		if n.shape == shapeJoin || n.shape == shapeStart || n.terminal {
 			w, h = 120, 32
 		}
 		nodes[i] = &node{box: &box{name: n.name, sub: n.sub, shape: n.shape, w: w, h: h}, leansToSide: n.shape == shapeStop}
 	}
 	deepest := 0
 	for _, w := range d.ways {
-		if w.to > w.from { // others close a circle
+		if w.to > w.from { // others lead back
 			nodes[w.to].layer = max(nodes[w.to].layer, nodes[w.from].layer+1)
 			deepest = max(deepest, nodes[w.to].layer)
 		}
@@ -86,29 +98,45 @@ func newLayout(d *drawing) *layout {
 	}
 	var routes []route
 	lanes := map[int]int{}
+	loops := map[int]*loop{}
+	bends := 0
 	for _, w := range d.ways {
-		if w.to <= w.from {
+		if w.to == w.from {
+			if loops[w.to] == nil {
+				loops[w.to] = &loop{box: nodes[w.to].box, label: w.label}
+				l.loops = append(l.loops, loops[w.to])
+			} else {
+				loops[w.to].label += ", " + w.label
+			}
 			continue
 		}
-		from, to := nodes[w.from], nodes[w.to]
-		via := []*node{from}
-		for layer := from.layer + 1; layer < to.layer; layer++ {
+		// What leads back runs between the same two boxes the other way round.
+		upper, lower := nodes[min(w.from, w.to)], nodes[max(w.from, w.to)]
+		via := []*node{upper}
+		for layer := upper.layer + 1; layer < lower.layer && bends < maxBends; layer++ {
 			bend := &node{layer: layer}
 			layers[layer] = append(layers[layer], bend)
 			via = append(via, bend)
+			bends++
 		}
-		via = append(via, to)
+		via = append(via, lower)
 		for i := 1; i < len(via); i++ {
 			via[i-1].down = append(via[i-1].down, via[i])
 			via[i].up = append(via[i].up, via[i-1])
 		}
-		routes = append(routes, route{&line{label: w.label, lane: lanes[w.from], kind: w.kind}, via})
+		routes = append(routes, route{&line{label: w.label, lane: lanes[w.from], kind: w.kind, back: w.to < w.from}, via})
 		lanes[w.from]++
 	}
 	spread(layers)
 	l.measure(layers)
+	beside := sides{}
 	for _, r := range routes {
-		r.line.points = pointsOf(r.via)
+		r.line.points = beside.pointsOf(r.via)
+		if r.line.back { // beside what leads down between the same two
+			for i := range r.line.points {
+				r.line.points[i].x += laneSpread
+			}
+		}
 		l.edges = append(l.edges, r.line)
 	}
 	for _, n := range nodes {
@@ -246,29 +274,49 @@ func (l *layout) measure(layers [][]*node) {
 	l.height = 2*margin + float64(len(layers))*boxHeight + float64(len(layers)-1)*gapY
 }
 
+// sides remembers how the lines at a box stand side by side.
+type sides map[side]map[*node]float64
+
+type side struct {
+	of   *node
+	down bool
+}
+
 // pointsOf turns the nodes of a line into points.
-func pointsOf(via []*node) []point {
+func (s sides) pointsOf(via []*node) []point {
 	from, to := via[0], via[len(via)-1]
-	points := []point{{from.x + sideways(from, from.down, via[1])*boxWidth/4, from.box.y + from.box.h}}
+	points := []point{{from.x + s.sideways(from, true, via[1])*boxWidth/4, from.box.y + from.box.h}}
 	for _, bend := range via[1 : len(via)-1] {
 		top := margin + float64(bend.layer)*(boxHeight+gapY)
 		points = append(points, point{bend.x, top}, point{bend.x, top + boxHeight})
 	}
-	return append(points, point{to.x + sideways(to, to.up, via[len(via)-2])*laneSpread, to.box.y})
+	return append(points, point{to.x + s.sideways(to, false, via[len(via)-2])*laneSpread, to.box.y})
 }
 
 // sideways says how many places to the right of the middle a line meets a box:
 // lines meet it side by side in the order of their other ends, the straightest
 // in the middle.
-func sideways(n *node, others []*node, other *node) float64 {
-	sorted := slices.Clone(others)
-	slices.SortStableFunc(sorted, func(a, b *node) int { return cmp.Compare(a.x, b.x) })
-	middle := 0
-	for i := range sorted {
-		if math.Abs(sorted[i].x-n.x) < math.Abs(sorted[middle].x-n.x) {
-			middle = i
+func (s sides) sideways(n *node, down bool, other *node) float64 {
+	places, known := s[side{n, down}]
+	if !known {
+		others := n.up
+		if down {
+			others = n.down
 		}
+		sorted := slices.Clone(others)
+		slices.SortStableFunc(sorted, func(a, b *node) int { return cmp.Compare(a.x, b.x) })
+		middle := 0
+		for i := range sorted {
+			if math.Abs(sorted[i].x-n.x) < math.Abs(sorted[middle].x-n.x) {
+				middle = i
+			}
+		}
+		const most = 1.9 // stay on the box
+		places = make(map[*node]float64, len(sorted))
+		for i, end := range slices.Backward(sorted) { // the first of several to the same end counts
+			places[end] = min(max(float64(i-middle), -most), most)
+		}
+		s[side{n, down}] = places
 	}
-	const most = 1.9 // stay on the box
-	return min(max(float64(slices.Index(sorted, other)-middle), -most), most)
+	return places[other]
 }

@@ -12,7 +12,12 @@ import (
 // the given kinds, an organisation's own, look like what they do; those of kinds
 // that are not known look like work.
 func Mermaid(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
-	d, err := readDrawing(body, kinds)
+	return MermaidOf(rondo.KindCase, body, kinds...)
+}
+
+// MermaidOf draws a definition of any kind, as Mermaid does for cases.
+func MermaidOf(kind rondo.DefinitionKind, body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
+	d, err := readDrawingOf(kind, body, kinds)
 	if err != nil {
 		return "", err
 	}
@@ -28,7 +33,7 @@ func Mermaid(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
 		names[i] = fmt.Sprintf("s%d", next)
 		next++
 		label := mermaidText(n.name)
-		if n.shape != shapeJoin {
+		if n.sub != "" {
 			label += "<br/><small>" + mermaidText(n.sub) + "</small>"
 		}
 		left, right := mermaidShape(n.shape)
@@ -42,7 +47,10 @@ func Mermaid(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
 		case wayBranch:
 			arrow = "==>"
 		}
-		fmt.Fprintf(&ways, "  %s %s|\"%s\"| %s\n", names[w.from], arrow, mermaidText(w.label), names[w.to])
+		if w.label != "" {
+			arrow += "|\"" + mermaidText(w.label) + "\"|"
+		}
+		fmt.Fprintf(&ways, "  %s %s %s\n", names[w.from], arrow, names[w.to])
 	}
 	return "flowchart TD\n" + nodes.String() + end.String() + ways.String(), nil
 }
@@ -55,8 +63,10 @@ func mermaidShape(s shape) (left, right string) {
 		return "[[", "]]"
 	case shapeFork:
 		return "{{", "}}"
-	case shapeJoin:
+	case shapeJoin, shapeStart:
 		return "([", "])"
+	case shapeFinal:
+		return "(((", ")))"
 	case shapePerson:
 		return "[/", "/]"
 	case shapeWait:

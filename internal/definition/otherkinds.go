@@ -122,3 +122,28 @@ func shapeCode(code string) string {
 	}
 	return "out_of_range"
 }
+
+// KindOf tells the kind of a definition file by its members: a machine makes a
+// conversation, a list of steps a run, anything else a case.
+func KindOf(src []byte) rondo.DefinitionKind {
+	if len(src) > maxBytes {
+		return rondo.KindCase
+	}
+	body, err := plainJSON(src)
+	if err != nil {
+		return rondo.KindCase
+	}
+	var head struct {
+		Machine json.RawMessage `json:"machine"`
+		Steps   json.RawMessage `json:"steps"`
+	}
+	switch err := json.Unmarshal(body, &head); {
+	case err != nil:
+		return rondo.KindCase
+	case head.Machine != nil:
+		return rondo.KindConversation
+	case typeOf(head.Steps) == "an array":
+		return rondo.KindRun
+	}
+	return rondo.KindCase
+}

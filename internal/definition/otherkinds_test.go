@@ -2,6 +2,7 @@ package definition
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +71,22 @@ func TestCaseDefinitionsAreReadAsEver(t *testing.T) {
 	}
 }
 
+func TestTheKindOfAFileIsToldByItsMembers(t *testing.T) {
+	for source, want := range map[string]rondo.DefinitionKind{
+		"name: a\nsteps: [{id: a, skill: b}]": rondo.KindRun,
+		"name: a\nsteps: [a]\nmachine: {}":    rondo.KindConversation,
+		`{"name": "a", "steps": {}, /* */ }`:  rondo.KindCase,
+		"name: a":                             rondo.KindCase,
+		"{":                                   rondo.KindCase,
+		"[1]":                                 rondo.KindCase,
+		strings.Repeat(" ", maxBytes) + `{"a": 1}`: rondo.KindCase,
+	} {
+		if got := KindOf([]byte(source)); got != want {
+			t.Errorf("%.40q is a %s, want a %s", source, got, want)
+		}
+	}
+}
+
 func TestVersionsOfRunsAreSemantic(t *testing.T) {
 	for version, valid := range map[string]bool{
 		"1.2.0": true, "0.0.0": true, "1.2.3-rc.1": true, "1.2.3+build.7": true, "10.20.30-a-b.0x1+z": true,
@@ -84,9 +101,12 @@ func TestVersionsOfRunsAreSemantic(t *testing.T) {
 func FuzzValidateOf(f *testing.F) {
 	f.Add([]byte(`{"name":"a","version":"1.0.0","steps":[{"id":"a","skill":"a@1","depends_on":["a"],"input":{"x":{"step":"a"}}}]}`))
 	f.Add([]byte(`{"name":"a","steps":["a"],"machine":{"initial":"a","states":{"a":{"on":{"X":{"target":"#.a","guard":"turn.x"}}}}}}`))
+	f.Add([]byte(`{"name":"a","steps":["a"],"machine":{"id":"m","type":"parallel","on":{"X":".a"},"states":{"a":{"initial":"b","after":{"5":"a"},"states":{"b":{"always":"#m.a"}}}}}}`))
 	f.Fuzz(func(_ *testing.T, body []byte) {
 		for _, kind := range []rondo.DefinitionKind{rondo.KindRun, rondo.KindConversation} {
 			_ = ValidateOf(kind, body, Environment{})
+			_, _ = SVGOf(kind, body)
+			_, _ = MermaidOf(kind, body)
 		}
 		_, _ = Diff(body, []byte(`{"steps":[{"id":"a"}]}`))
 	})

@@ -19,6 +19,7 @@ type runJSON struct {
 
 type runStepJSON struct {
 	ID           string                     `json:"id"`
+	Skill        string                     `json:"skill"`
 	DependsOn    []string                   `json:"depends_on"`
 	Input        map[string]json.RawMessage `json:"input"`
 	OutputSchema json.RawMessage            `json:"output_schema"`

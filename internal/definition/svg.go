@@ -25,7 +25,12 @@ const (
 // the left, colours that follow the viewer's light or dark preference. The
 // result holds no script and nothing from elsewhere. The kinds are as for Mermaid.
 func SVG(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
-	d, err := readDrawing(body, kinds)
+	return SVGOf(rondo.KindCase, body, kinds...)
+}
+
+// SVGOf draws a definition of any kind, as SVG does for cases.
+func SVGOf(kind rondo.DefinitionKind, body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
+	d, err := readDrawingOf(kind, body, kinds)
 	if err != nil {
 		return "", err
 	}
@@ -36,6 +41,9 @@ func SVG(body json.RawMessage, kinds ...rondo.StepKind) (string, error) {
 	fmt.Fprintf(&b, "<title>%s</title>\n%s", escape(d.name), svgStyle)
 	for _, e := range l.edges {
 		b.WriteString(drawEdge(e))
+	}
+	for _, n := range l.loops {
+		b.WriteString(drawLoop(n))
 	}
 	for _, n := range l.boxes {
 		b.WriteString(drawBox(n))
@@ -103,13 +111,13 @@ func shapeClass(s shape) string {
 	switch s {
 	case shapeStop:
 		return "stop"
-	case shapeEnd:
+	case shapeEnd, shapeFinal:
 		return "end"
 	case shapePerson:
 		return "person"
 	case shapeWait:
 		return "wait"
-	case shapeFork, shapeJoin:
+	case shapeFork, shapeJoin, shapeStart:
 		return "fork"
 	}
 	return "work"
@@ -143,10 +151,17 @@ func drawEdge(e *line) string {
 	}
 	var b strings.Builder
 	first, last := e.points[0], e.points[len(e.points)-1]
-	fmt.Fprintf(&b, `<path class="%s" d="M%.1f %.1f`, class, first.x, first.y)
+	begin := first.y
+	if e.back {
+		begin += 7
+	}
+	fmt.Fprintf(&b, `<path class="%s" d="M%.1f %.1f`, class, first.x, begin)
 	for i := 1; i < len(e.points); i++ {
 		p, q := e.points[i-1], e.points[i]
-		if i == len(e.points)-1 {
+		if i == 1 && e.back {
+			p.y += 7
+		}
+		if i == len(e.points)-1 && !e.back {
 			q.y -= 7
 		}
 		bend := math.Abs(q.y-p.y) / 2
@@ -156,19 +171,37 @@ func drawEdge(e *line) string {
 			fmt.Fprintf(&b, ` C%.1f %.1f %.1f %.1f %.1f %.1f`, p.x, p.y+bend, q.x, q.y-bend, q.x, q.y)
 		}
 	}
-	fmt.Fprintf(&b, `"/><path class="%s" d="M%.1f %.1f l-4.5 -8 h9 Z"/>`+"\n", tip, last.x, last.y)
+	end, rise := last, -8
+	if e.back {
+		end, rise = first, 8
+	}
+	fmt.Fprintf(&b, `"/><path class="%s" d="M%.1f %.1f l-4.5 %d h9 Z"/>`+"\n", tip, end.x, end.y, rise)
 	return b.String()
+}
+
+// drawLoop draws a way from a box to itself, at its upper right corner.
+func drawLoop(n *loop) string {
+	x, y := n.box.x+n.box.w/2, n.box.y
+	return fmt.Sprintf(`<path class="edge" d="M%.1f %.1f C%.1f %.1f %.1f %.1f %.1f %.1f"/><path class="tip" d="M%.1f %.1f l8 -4.5 v9 Z"/>`+
+		`<text class="label" x="%.1f" y="%.1f">%s</text>`+"\n",
+		x-22, y, x-22, y-22, x+26, y+n.box.h/2, x+7, y+n.box.h/2, x, y+n.box.h/2, x-22, y-16, escape(fit(n.label, 24)))
 }
 
 // drawLabel puts the outcome near where its line leaves the step.
 func drawLabel(e *line) string {
-	p, q := e.points[0], e.points[1]
+	if e.label == "" {
+		return ""
+	}
+	p, q, below := e.points[0], e.points[1], 16+float64(e.lane%2)*13
+	if e.back {
+		p, q, below = e.points[len(e.points)-1], e.points[len(e.points)-2], -8-float64(e.lane%2)*13
+	}
 	x := p.x + (q.x-p.x)*0.12
 	class := "label"
 	if e.kind == wayBranch {
 		class = "label branchname"
 	}
-	return fmt.Sprintf(`<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", class, x, p.y+16+float64(e.lane%2)*13, escape(fit(e.label, 24)))
+	return fmt.Sprintf(`<text class="%s" x="%.1f" y="%.1f">%s</text>`+"\n", class, x, p.y+below, escape(fit(e.label, 24)))
 }
 
 func escape(s string) string {
