@@ -1,6 +1,7 @@
 package caseloop
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -27,9 +28,9 @@ func (b *processorBench) ledger() (rows []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for i := len(found) - 1; i >= 0; i-- {
-		row := found[i].Type + " " + string(found[i].Outcome) + " " + found[i].Verdict
-		if found[i].InstanceID.IsZero() {
+	for _, event := range slices.Backward(found) {
+		row := event.Type + " " + string(event.Outcome) + " " + event.Verdict
+		if event.InstanceID.IsZero() {
 			row += " alone"
 		}
 		rows = append(rows, row)

@@ -139,6 +139,11 @@ var worlds = map[string]struct {
 		w.act(flow.Command{Action: "cancel", Reason: "withdrawn"})
 	}},
 	"branches of every kind": {approval, func(w *world) { w.created(`{}`) }},
+	"an event before the case and one that does not match": {approval, func(w *world) {
+		w.event("ext.payment.received", "x", `{"amount":1}`)
+		w.created(`{"orchestration_mode":"client_driven"}`)
+		w.event("ext.payment.received", "x", `{"amount":1}`)
+	}},
 	"a delay": {approval, func(w *world) {
 		w.created(`{}`)
 		w.event("ext.payment.received", "x", `{"amount":100}`)
