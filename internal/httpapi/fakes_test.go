@@ -41,6 +41,7 @@ type fake struct {
 	report     rondo.ValidationReport
 	registry
 	trials     trials
+	known      *rondo.Instance // instead of knownInstance
 	happenings happenings
 	following  following
 	jobs       jobs
@@ -126,6 +127,9 @@ func (f *fake) find(p rondo.Principal, which rondo.ID) (*rondo.Instance, error) 
 	if p.Tenant != "acme" {
 		return nil, &rondo.Error{Code: rondo.CodeNotFound, Message: "that row is of another org", Hint: "careless words"}
 	}
+	if f.known != nil {
+		return f.known, nil
+	}
 	return knownInstance(), nil
 }
 
@@ -157,6 +161,13 @@ func (f *fake) Steps(_ context.Context, p rondo.Principal, which rondo.ID) ([]ro
 		ID: id(8), InstanceID: instanceID, StepID: "consent_gate", Kind: "gate_on_consent", Status: rondo.StepCompleted, Attempt: 1, Seq: 1,
 		StartedAt: start, CompletedAt: start.Add(time.Second), Input: json.RawMessage(`{}`), Output: json.RawMessage(`{"granted":true}`), CorrelationID: "corr-1",
 	}}, i, err
+}
+
+func (f *fake) Deliveries(_ context.Context, p rondo.Principal, _ *rondo.Instance, steps []rondo.Step) (map[string]rondo.Delivery, error) {
+	if !f.delivered {
+		return nil, f.begin(p)
+	}
+	return map[string]rondo.Delivery{steps[0].CorrelationID: {EventID: id(7), ReceivedAt: start, DeliveryID: "d-1", Payload: json.RawMessage(`{"delivery_id":"d-1"}`)}}, f.begin(p)
 }
 
 func (f *fake) Events(_ context.Context, p rondo.Principal, which rondo.ID, page store.Page) ([]rondo.EventRecord, error) {

@@ -187,3 +187,29 @@ func TestBadSearches(t *testing.T) {
 		t.Errorf("everybody's instances for one who is no admin: %d", rec.Code)
 	}
 }
+
+func TestAnOpenParallelStepIsAmongTheSteps(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	i := knownInstance()
+	i.Machine.Forks = []rondo.Fork{{
+		Attempt:  rondo.Attempt{RowID: id(8), StepID: "both", Kind: "parallel", Status: rondo.StepInProgress, Number: 1, StartedAt: start},
+		Branches: map[string]string{"left": rondo.BranchLive, "right": rondo.BranchDone},
+	}}
+	b.engine.known = i
+	var steps struct {
+		Items []struct {
+			StepID string `json:"step_id"`
+			Status string `json:"status"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(b.do("GET", instancePath+"/steps", "").Body.Bytes(), &steps); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps.Items {
+		if step.StepID == "both" && step.Status == "in_progress" {
+			return
+		}
+	}
+	t.Errorf("steps %+v", steps.Items)
+}

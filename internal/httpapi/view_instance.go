@@ -86,20 +86,42 @@ type step struct {
 	Output        anyJSON      `json:"output"`
 	Error         anyJSON      `json:"error"`
 	CorrelationID string       `json:"correlation_id"`
+	Delivery      *delivery    `json:"delivery" doc:"What came back for the event that the step emitted; null when nothing did, and for steps that emit none"`
 }
 
-// viewSteps lists finished attempts, then open ones.
-func viewSteps(finished []rondo.Step, i *rondo.Instance) []step {
-	out := make([]step, 0, len(finished)+len(i.Machine.Live))
+// delivery is what came back for an emitted event.
+type delivery struct {
+	EventID    string  `json:"event_id" format:"uuid" doc:"The event that told of it; it is in the ledger as noted"`
+	ReceivedAt instant `json:"received_at"`
+	DeliveryID *string `json:"delivery_id"`
+	Payload    anyJSON `json:"payload" doc:"Of that event"`
+}
+
+func viewDelivery(d rondo.Delivery, there bool) *delivery {
+	if !there {
+		return nil
+	}
+	return &delivery{EventID: d.EventID.String(), ReceivedAt: instant(d.ReceivedAt), DeliveryID: maybe(d.DeliveryID), Payload: anyJSON(d.Payload)}
+}
+
+// viewSteps lists finished attempts, then open ones; delivered is by correlation
+// id.
+func viewSteps(finished []rondo.Step, i *rondo.Instance, delivered map[string]rondo.Delivery) []step {
+	out := make([]step, 0, len(finished)+len(i.Machine.Forks)+len(i.Machine.Live))
 	for _, s := range finished {
+		back, there := delivered[s.CorrelationID]
 		out = append(out, step{
 			ID: s.ID.String(), InstanceID: s.InstanceID.String(), StepID: s.StepID, StepKind: s.Kind,
 			Status: string(s.Status), Attempt: s.Attempt,
 			StartedAt: maybeInstant(s.StartedAt), CompletedAt: maybeInstant(s.CompletedAt), TimeoutAt: maybeInstant(s.TimeoutAt),
-			Input: anyJSON(s.Input), Output: anyJSON(s.Output), Error: anyJSON(s.Error), CorrelationID: s.CorrelationID,
+			Input: anyJSON(s.Input), Output: anyJSON(s.Output), Error: anyJSON(s.Error), CorrelationID: s.CorrelationID, Delivery: viewDelivery(back, there),
 		})
 	}
-	for _, live := range i.Machine.Live {
+	open := make([]rondo.Attempt, 0, len(i.Machine.Forks)+len(i.Machine.Live))
+	for _, fork := range i.Machine.Forks { // a parallel step is open while its branches run
+		open = append(open, fork.Attempt)
+	}
+	for _, live := range append(open, i.Machine.Live...) {
 		out = append(out, step{
 			ID: live.RowID.String(), InstanceID: i.ID.String(), StepID: live.StepID, StepKind: live.Kind,
 			Status: string(live.Status), Attempt: live.Number,
