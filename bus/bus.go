@@ -69,6 +69,16 @@ type Trimmer interface {
 	Trim(ctx context.Context, before time.Time) (int64, error)
 }
 
+// Shortener is a bus whose streams cost memory and can be kept short. A stream
+// that stays long after Shorten has a group that does not ack.
+type Shortener interface {
+	// Shorten removes, from every stream that has more than above entries, the
+	// oldest that all its groups have acked, of whatever age, until keep are left.
+	// It returns how many entries each stream has then. Much may take several
+	// calls. Streams that only others publish to may be unknown to it.
+	Shorten(ctx context.Context, above, keep int64) (lengths map[string]int64, err error)
+}
+
 // Groups is a bus that knows its consumer groups.
 type Groups interface {
 	// Lag tells how far every group is behind, by stream. Streams without groups

@@ -44,6 +44,12 @@ type Config struct {
 	Queue int
 	// Retention is how long delivered events stay on the bus. Default 7 days.
 	Retention time.Duration
+	// StreamCap is how many entries a stream of the bus may have. What all groups
+	// have acked goes early then; when that is not enough, events for the stream
+	// wait in the database until its readers have caught up or are retired. At
+	// least 10; negative = no cap. The embedded bus has none: its entries are in
+	// the database anyway. Default 1,000,000.
+	StreamCap int64
 	// ParkedFor is how long an event waits for its case to begin before it is
 	// unmatched. Default 30 days.
 	ParkedFor time.Duration
@@ -135,6 +141,15 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Retention <= 0 {
 		cfg.Retention = 7 * 24 * time.Hour
 	}
+	if cfg.StreamCap == 0 {
+		cfg.StreamCap = 1_000_000
+	}
+	if cfg.StreamCap > 0 && cfg.StreamCap < caseloop.MinCap {
+		return nil, &rondo.Error{
+			Code: rondo.CodeInvalid, Op: "new engine", Message: "the cap of a stream is below 10",
+			Hint: "give it room for the entries of a few minutes at least; the default is 1,000,000",
+		}
+	}
 	if cfg.ParkedFor <= 0 {
 		cfg.ParkedFor = flow.ParkedFor
 	}
@@ -162,6 +177,9 @@ func New(cfg Config) (*Engine, error) {
 		e.processor.Restore = func(_ []int64, acks []store.GroupState) { e.embedded.ReturnAcks(acks) }
 	} else {
 		e.relay = caseloop.NewRelay(cfg.Bus, cfg.Store, cfg.Now)
+		if _, ok := cfg.Bus.(bus.Shortener); ok && cfg.StreamCap > 0 {
+			e.relay.Cap = cfg.StreamCap
+		}
 		e.processor.Release = e.relay.Release
 		e.processor.Doubt = e.relay.Doubt
 		e.processor.Lazy = func() ([]int64, []store.GroupState) { return e.relay.TakeSent(), nil }
@@ -206,6 +224,9 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.loop.Start()
 	if e.relay != nil {
 		e.senders.Go(func() { e.runRelay(outflow) })
+		if e.relay.Cap > 0 {
+			e.senders.Go(func() { e.runStreamCap(outflow) })
+		}
 		if err := e.subscribe(ctx, intake); err != nil {
 			e.Stop(ctx)
 			return rondo.Op("subscribe to the bus", err)

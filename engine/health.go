@@ -43,6 +43,7 @@ type Lag struct {
 	Timer        time.Duration    // how late the most overdue timer is
 	Waiting      store.Waiting    // parked events and open dead letters
 	Groups       []GroupStreamLag // what every group on the bus has not acked
+	Held         []string         // streams above the cap, whose events wait in the outbox
 }
 
 // GroupStreamLag is how many entries of a stream a group has not acked.
@@ -63,6 +64,7 @@ func (e *Engine) Lag(ctx context.Context) (Lag, error) {
 		if !oldest.IsZero() {
 			lag.OldestUnsent = max(e.now().Sub(oldest), 0)
 		}
+		lag.Held = e.relay.Held()
 	}
 	next, err := e.store.NextWake(ctx)
 	if err != nil {

@@ -20,6 +20,7 @@ const publishTimeout = 10 * time.Second
 type publisher struct {
 	client *redis.Client
 	keys   keys
+	known  sync.Map // streams to measure: those published to, and those found
 
 	mu      sync.Mutex
 	sending bool           // someone has the lead
@@ -97,6 +98,7 @@ func (p *publisher) sendAll(ctx context.Context) {
 	pipe := p.client.Pipeline()
 	for _, w := range batch {
 		for i := range w.messages {
+			p.know(w.messages[i].Stream)
 			_ = pipe.Process(ctx, p.command(ctx, &w.messages[i])) // each command has its own error
 		}
 	}

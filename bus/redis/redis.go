@@ -9,8 +9,9 @@
 //   - Reads outlive the server: they go on when it is back. Groups that vanished
 //     are created again from the start of their streams, and OnLost tells for
 //     which streams, so that whoever knows the truth can publish again.
-//   - Streams are never cut when publishing. Trim removes what is old and what
-//     every group has acked, decided and done atomically in the server.
+//   - Streams are never cut when publishing. Trim removes what is old, Shorten
+//     what is too much, and both only what every group has acked, decided and done
+//     atomically in the server.
 //   - A consumer with pending entries is never deleted. What a closed or dead
 //     consumer has not acked is claimed by others, after AckWait at the latest.
 //   - A server that evicts keys would drop unread events: Check refuses it.
@@ -71,12 +72,14 @@ type Bus struct {
 	publisher *publisher
 	id        string // makes consumer names unique
 	consumers atomic.Int64
+	scanned   atomic.Bool // the streams that were there are known
 }
 
 var (
-	_ bus.Bus     = (*Bus)(nil)
-	_ bus.Trimmer = (*Bus)(nil)
-	_ bus.Groups  = (*Bus)(nil)
+	_ bus.Bus       = (*Bus)(nil)
+	_ bus.Trimmer   = (*Bus)(nil)
+	_ bus.Shortener = (*Bus)(nil)
+	_ bus.Groups    = (*Bus)(nil)
 )
 
 // New makes a bus from a redis:// or rediss:// URL. It does no I/O.

@@ -8,21 +8,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// trimScript removes the entries of a stream that are older than a time and that
-// every group has read and acked. Deciding and trimming are one step in the
-// server, so no group can be created or read in between.
-//
-//	KEYS[1]  the stream
-//	ARGV[1]  the first id to keep for its age: "<ms>-0"
-//	ARGV[2]  "~" removes whole nodes only, at most ARGV[3] entries; "=" is exact
-//	ARGV[3]  the bound for "~"
-//	returns  how many entries were removed
-//
-// The first id to keep is the lowest of: the one for age; for every group its
-// first pending entry, or without pending ones the successor of the last entry
-// it has read. Ids are compared as decimal strings, as numbers of 64 bits do not
-// fit into Lua's.
-const trimScript = `
+// firstToKeep begins the scripts that trim: first_to_keep(id) is the lowest of
+// id and, for every group, its first pending entry, or without pending ones the
+// successor of the last entry it has read. Deciding and trimming are one step in
+// the server, so no group can be created or read in between. Ids are compared as
+// decimal strings, as numbers of 64 bits do not fit into Lua's.
+const firstToKeep = `
 local function split(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
   return ms, seq
@@ -37,21 +28,35 @@ local function lower(a, b)
   if ams ~= bms then return below(ams, bms) end
   return below(aseq, bseq)
 end
-if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-local keep = ARGV[1]
-for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
-  local group = {}
-  for i = 1, #info, 2 do group[info[i]] = info[i + 1] end
-  local first
-  if group['pending'] > 0 then
-    first = redis.call('XPENDING', KEYS[1], group['name'])[2]
-  else
-    first = group['last-delivered-id']
-    local ms, seq = split(first)
-    if #seq < 15 then first = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1) end
+local function first_to_keep(keep)
+  for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+    local group = {}
+    for i = 1, #info, 2 do group[info[i]] = info[i + 1] end
+    local first
+    if group['pending'] > 0 then
+      first = redis.call('XPENDING', KEYS[1], group['name'])[2]
+    else
+      first = group['last-delivered-id']
+      local ms, seq = split(first)
+      if #seq < 15 then first = ms .. '-' .. string.format('%.0f', tonumber(seq) + 1) end
+    end
+    if lower(first, keep) then keep = first end
   end
-  if lower(first, keep) then keep = first end
+  return keep
 end
+`
+
+// trimScript removes the entries of a stream that are older than a time and that
+// every group has read and acked.
+//
+//	KEYS[1]  the stream
+//	ARGV[1]  the first id to keep for its age: "<ms>-0"
+//	ARGV[2]  "~" removes whole nodes only, at most ARGV[3] entries; "=" is exact
+//	ARGV[3]  the bound for "~"
+//	returns  how many entries were removed
+const trimScript = firstToKeep + `
+if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+local keep = first_to_keep(ARGV[1])
 if ARGV[2] == '~' then
   return redis.call('XTRIM', KEYS[1], 'MINID', '~', keep, 'LIMIT', ARGV[3])
 end

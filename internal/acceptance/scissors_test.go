@@ -123,8 +123,8 @@ func (c cutStore) ClaimDue(ctx context.Context, now time.Time, lease time.Durati
 	return due, err
 }
 
-func (c cutStore) ClaimUnsent(ctx context.Context, now, older time.Time, lease time.Duration, limit int) (rows []rondo.Outgoing, err error) {
-	err = c.scissors.quietly(func() error { rows, err = c.Store.ClaimUnsent(ctx, now, older, lease, limit); return err })
+func (c cutStore) ClaimUnsent(ctx context.Context, now, older time.Time, lease time.Duration, limit int, which store.Streams) (rows []rondo.Outgoing, err error) {
+	err = c.scissors.quietly(func() error { rows, err = c.Store.ClaimUnsent(ctx, now, older, lease, limit, which); return err })
 	return rows, err
 }
 

@@ -29,6 +29,7 @@ type Options struct {
 	Migrate        bool   // bring the schema up to date first
 	Auth           auth.Config
 	AllowEviction  bool
+	StreamCap      int64         // see engine.Config
 	ParkedFor      time.Duration // see engine.Config
 	NoTenantLabels bool
 	Drain          time.Duration // how long a stop may take. Default 20 s.
@@ -126,7 +127,7 @@ func (s *server) open(ctx context.Context) error {
 	if s.opts.observer != nil {
 		watching = append(watching, s.opts.observer)
 	}
-	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, ParkedFor: s.opts.ParkedFor, Log: s.opts.Log, Observer: watching}); err != nil {
+	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, StreamCap: s.opts.StreamCap, ParkedFor: s.opts.ParkedFor, Log: s.opts.Log, Observer: watching}); err != nil {
 		return err
 	}
 	s.running.Store(s.engine)
@@ -237,6 +238,7 @@ func (s *server) watchLag(ctx context.Context) {
 			groups[i] = metrics.Lag{Group: g.Group, Stream: g.Stream, Entries: g.Entries, Tenant: engine.HTTPGroup(g.Group)}
 		}
 		s.metrics.SetBusLag(groups)
+		s.metrics.SetHeld(lag.Held)
 	}
 }
 

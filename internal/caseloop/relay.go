@@ -20,6 +20,9 @@ import (
 // have left events that memory does not know of, the relay forgets what it
 // holds, works through the outbox instead, and returns to memory once the outbox
 // is empty.
+//
+// A stream that has grown above the cap is held (see hold): its events stay in
+// the outbox, and only there, until readers have made room.
 type Relay struct {
 	Bus    bus.Publisher
 	Outbox store.Outbox
@@ -31,6 +34,9 @@ type Relay struct {
 	Lease time.Duration
 	// Limit bounds the events held in memory.
 	Limit int
+	// Cap is how many entries a stream may have; above, it is held. Whoever sets
+	// it calls Measured. 0 = none.
+	Cap int64
 
 	mu      sync.Mutex // guards all below but claimed, which only the sending goroutine touches
 	waiting []rondo.Outgoing
@@ -38,10 +44,17 @@ type Relay struct {
 	behind  bool             // the outbox leads, not memory
 	sent    []int64          // published, row not removed yet
 	wake    chan struct{}
+
+	held     map[string]*hold // by stream
+	purge    bool             // waiting may have events of streams that are held since
+	freed    []string         // held no more, not yet told
+	measured bool
 }
 
-// sweepBatch is how many outbox rows one claim takes.
-const sweepBatch = 500
+const (
+	sweepBatch = 500       // how many outbox rows one claim takes
+	ahead      = time.Hour // makes every row old enough, whoever's clock made it
+)
 
 // NewRelay returns a relay with defaults: 5 s grace, 10 s lease, 20,000 events.
 func NewRelay(publisher bus.Publisher, outbox store.Outbox, now func() time.Time) *Relay {
@@ -55,6 +68,7 @@ func NewRelay(publisher bus.Publisher, outbox store.Outbox, now func() time.Time
 // Release takes the events of a commit, in order. It never blocks.
 func (r *Relay) Release(committed []rondo.Outgoing) {
 	r.mu.Lock()
+	committed = r.admitted(committed)
 	switch {
 	case r.behind:
 	case len(r.waiting)+len(committed) > r.Limit:
@@ -75,14 +89,29 @@ func (r *Relay) Doubt() {
 	signal(r.wake)
 }
 
-// Flush publishes what is waiting. On error everything stays where it was.
+// Flush publishes what is waiting, and some of what was held and has room. On
+// error everything stays where it was.
 func (r *Relay) Flush(ctx context.Context) error {
 	r.mu.Lock()
-	behind, batch := r.behind, r.waiting
-	r.mu.Unlock()
-	if behind {
-		return r.catchUp(ctx)
+	if r.purge {
+		r.waiting, r.purge = r.admitted(r.waiting), false
 	}
+	behind, batch, unknown := r.behind, r.waiting, r.Cap > 0 && !r.measured
+	r.mu.Unlock()
+	if unknown {
+		return nil
+	}
+	if behind {
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+	} else if err := r.sendWaiting(ctx, batch); err != nil {
+		return err
+	}
+	return r.drain(ctx)
+}
+
+func (r *Relay) sendWaiting(ctx context.Context, batch []rondo.Outgoing) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -108,7 +137,7 @@ func (r *Relay) Flush(ctx context.Context) error {
 // meanwhile is either seen by that look or waits in memory behind it.
 func (r *Relay) catchUp(ctx context.Context) error {
 	for {
-		n, err := r.sweep(ctx, r.Now().Add(time.Hour))
+		n, err := r.sweep(ctx, r.Now().Add(ahead))
 		if err != nil {
 			return err
 		}
@@ -128,6 +157,12 @@ func (r *Relay) catchUp(ctx context.Context) error {
 // Sweep sends outbox rows that are older than Grace: those of a replica that
 // died between commit and publish. It returns how many it sent.
 func (r *Relay) Sweep(ctx context.Context) (int, error) {
+	r.mu.Lock()
+	unknown := r.Cap > 0 && !r.measured
+	r.mu.Unlock()
+	if unknown {
+		return 0, nil
+	}
 	total := 0
 	for {
 		n, err := r.sweep(ctx, r.Now().Add(-r.Grace))
@@ -138,23 +173,39 @@ func (r *Relay) Sweep(ctx context.Context) (int, error) {
 	}
 }
 
-// sweep claims rows and sends those that were not sent yet. It returns how many
-// it claimed: none means that the outbox has nothing for this replica.
+// sweep claims rows of streams that are not held and sends those that were not
+// sent yet. It returns how many it claimed: none means that the outbox has
+// nothing for this replica.
 func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
+	n, err := r.claim(ctx, olderThan, sweepBatch, r.open())
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if err := r.sendClaimed(ctx); err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
+// claim takes rows from the outbox unless some are left from before, and returns
+// how many there are to send.
+func (r *Relay) claim(ctx context.Context, olderThan time.Time, limit int, which store.Streams) (int, error) {
 	if len(r.claimed) == 0 {
-		rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, sweepBatch)
+		rows, err := r.Outbox.ClaimUnsent(ctx, r.Now(), olderThan, r.Lease, limit, which)
 		if err != nil {
 			return 0, rondo.Op("claim unsent events", err)
 		}
 		r.claimed = rows
 	}
+	return len(r.claimed), nil
+}
+
+// sendClaimed publishes what was claimed and removes it from the outbox.
+func (r *Relay) sendClaimed(ctx context.Context) error {
 	rows := r.claimed
-	if len(rows) == 0 {
-		return 0, nil
-	}
 	if unsent := r.unsent(rows); len(unsent) > 0 {
 		if err := r.Bus.Publish(ctx, messages(unsent)); err != nil {
-			return 0, rondo.Op("publish", err)
+			return rondo.Op("publish", err)
 		}
 	}
 	r.claimed = nil
@@ -164,9 +215,9 @@ func (r *Relay) sweep(ctx context.Context, olderThan time.Time) (int, error) {
 	}
 	if err := r.Outbox.MarkSent(ctx, seqs); err != nil {
 		r.RestoreSent(seqs)
-		return 0, rondo.Op("mark events sent", err)
+		return rondo.Op("mark events sent", err)
 	}
-	return len(rows), nil
+	return nil
 }
 
 // unsent leaves out rows that this relay has published already and only not

@@ -65,6 +65,7 @@ type serveCommand struct {
 
 	NoTenantLabels bool          `help:"Leave organisation and product out of metric labels." env:"RONDO_NO_TENANT_LABELS"`
 	AllowEviction  bool          `help:"Accept a Redis that may evict keys." env:"RONDO_ALLOW_EVICTION"`
+	StreamCap      int64         `help:"How many entries a stream may have in Redis; above, events for it wait in the database. 0 = no cap." default:"1000000" env:"RONDO_STREAM_CAP" placeholder:"N"`
 	ParkedFor      time.Duration `help:"How long an event waits for its case to begin." default:"720h" env:"RONDO_PARKED_FOR"`
 	Drain          time.Duration `help:"How long a stop may take to finish what is under way." default:"20s" env:"RONDO_DRAIN"`
 	LogLevel       slog.Level    `help:"debug, info, warn or error." default:"info" env:"RONDO_LOG_LEVEL"`
@@ -72,8 +73,12 @@ type serveCommand struct {
 
 // Run serves until interrupted, then drains.
 func (c serveCommand) Run(ctx context.Context, s streams) error {
+	streamCap := c.StreamCap
+	if streamCap == 0 {
+		streamCap = -1
+	}
 	return app.Serve(ctx, app.Options{
-		Listen: c.Listen, Database: c.url(), Redis: c.Redis, Migrate: c.Migrate, AllowEviction: c.AllowEviction, ParkedFor: c.ParkedFor,
+		Listen: c.Listen, Database: c.url(), Redis: c.Redis, Migrate: c.Migrate, AllowEviction: c.AllowEviction, StreamCap: streamCap, ParkedFor: c.ParkedFor,
 		Auth: auth.Config{
 			Off: !c.AuthRequired, AllowInsecure: c.AllowInsecure, Issuer: c.Issuer, Audience: c.Audience,
 			JWKSURL: c.JWKSURL, Tenants: c.Tenants,

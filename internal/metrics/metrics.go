@@ -68,6 +68,7 @@ type Metrics struct {
 	outboxAge   prometheus.Gauge
 	timerLag    prometheus.Gauge
 	busLag      *prometheus.GaugeVec
+	busHeld     *prometheus.GaugeVec
 	httpSeconds *prometheus.HistogramVec
 	httpTotal   *prometheus.CounterVec
 }
@@ -99,7 +100,8 @@ func New(opts Options) *Metrics {
 	m.outboxAge = m.gauge("rondo_outbox_age_seconds", "Age of the oldest event that is not yet published; 0 = none.")
 	m.timerLag = m.gauge("rondo_timer_lag_seconds", "How late the most overdue timer is; 0 = none is due.")
 	m.busLag = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rondo_bus_lag", Help: "Entries of a stream that a consumer group has not acknowledged."}, []string{"group", "stream"})
-	m.registry.MustRegister(m.busLag)
+	m.busHeld = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "rondo_bus_held_streams", Help: "1 for every stream above the cap, whose events wait in the outbox."}, []string{"stream"})
+	m.registry.MustRegister(m.busLag, m.busHeld)
 
 	m.httpTotal = m.counters("rondo_http_requests_total", "HTTP requests answered.", "method", "route", "status")
 	m.httpSeconds = m.histograms("rondo_http_request_duration_seconds", "Time to answer an HTTP request, streams left out.", prometheus.ExponentialBuckets(0.0005, 2, 15), "route")
@@ -273,6 +275,17 @@ func (m *Metrics) SetBusLag(lags []Lag) {
 			group = "http"
 		}
 		m.busLag.WithLabelValues(label(group), label(lag.Stream)).Add(float64(lag.Entries))
+	}
+}
+
+// SetHeld tells which streams are above the cap. Others are shown no more.
+func (m *Metrics) SetHeld(streams []string) {
+	if m == nil {
+		return
+	}
+	m.busHeld.Reset()
+	for _, stream := range streams {
+		m.busHeld.WithLabelValues(label(stream)).Set(1)
 	}
 }
 

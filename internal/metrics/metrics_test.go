@@ -78,6 +78,13 @@ func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
 			},
 			[]string{"# TYPE rondo_bus_lag gauge\nrondo_bus_lag{group=\"g\",stream=\"a\"} 2\nrondo_bus_lag{group=\"http:acme:x\",stream=\"a\"} 3"},
 		},
+		"a stream that has room again": {
+			func(m *metrics.Metrics) {
+				m.SetHeld([]string{"a", "b"})
+				m.SetHeld([]string{"b"})
+			},
+			[]string{"# TYPE rondo_bus_held_streams gauge\nrondo_bus_held_streams{stream=\"b\"} 1"},
+		},
 		"service levels, healing, retention": {
 			func(m *metrics.Metrics) {
 				m.SLA("breached", "run_ai_review")
@@ -150,6 +157,7 @@ func TestNilMetricsCountNothingAndDoNotPanic(t *testing.T) {
 	m.SetOutbox(1, 1)
 	m.SetTimerLag(1)
 	m.SetBusLag([]metrics.Lag{{}})
+	m.SetHeld([]string{"a"})
 	m.SetWaiting(1, 1)
 	m.SLA("warning", "k")
 	m.Healed("timer", 1)

@@ -33,6 +33,7 @@ type network struct {
 	requests []*entry // for the modules
 	sent     map[rondo.ID]int
 	firsts   map[string][]rondo.ID // instance and stream → first sends, in order
+	streams  map[string]bool       // all that anything was sent to
 	next     int
 }
 
@@ -61,6 +62,7 @@ func (n *network) take(m bus.Message) {
 		n.w.broken("I12", "an event went out that is not an envelope: %v", err)
 		return
 	}
+	n.streams[m.Stream] = true
 	if n.sent[m.EventID]++; n.sent[m.EventID] == 1 {
 		key := envelope.OrgID + "/" + envelope.CaseID + "/" + m.Stream
 		n.firsts[key] = append(n.firsts[key], m.EventID)

@@ -31,6 +31,7 @@ type Coverage struct {
 	CommitFailed     int `sim:"a commit failed"`
 	PublishFailed    int `sim:"a publish failed"`
 	Swept            int `sim:"the outbox sweeper sent what a crash left behind"`
+	Held             int `sim:"a stream was full and its events waited"`
 	BusLost          int `sim:"the bus lost what was on its way"`
 	TwoReplicas      int `sim:"two replicas worked on one case"`
 	Violation        int `sim:"a step broke its output contract"`

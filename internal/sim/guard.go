@@ -67,9 +67,9 @@ func (g *guardedStore) ClaimDue(ctx context.Context, now time.Time, lease time.D
 }
 
 // ClaimUnsent claims, with a chance to die before and after.
-func (g *guardedStore) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error) {
+func (g *guardedStore) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int, which store.Streams) ([]rondo.Outgoing, error) {
 	g.w.effect("claim outbox")
-	rows, err := g.Store.ClaimUnsent(ctx, now, olderThan, lease, limit)
+	rows, err := g.Store.ClaimUnsent(ctx, now, olderThan, lease, limit, which)
 	for _, row := range rows {
 		if g.w.committer[row.EventID] != g.replica.name {
 			g.w.handedOver[row.EventID] = true

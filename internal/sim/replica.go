@@ -34,6 +34,8 @@ func (w *world) boot(n, starts int) *replica {
 		return nil
 	}
 	r.relay = caseloop.NewRelay(w.net, w.guarded, now)
+	r.relay.Cap = streamCap
+	w.measure(r)
 	r.inbound = caseloop.NewInbound(consumer{w.net}, submit)
 	r.inbound.Now, r.inbound.NewID = now, w.ids.New
 	r.inbound.Bury = func(_ context.Context, letters []rondo.DeadLetter) error {

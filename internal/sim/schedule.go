@@ -90,8 +90,10 @@ func (w *world) step() {
 		w.work(1 + w.rand.IntN(3))
 	case n < 87:
 		w.pass()
-	case n < 90:
+	case n < 89:
 		r.do(func() { w.poll(r) })
+	case n < 90:
+		w.measure(r)
 	case n < 92:
 		r.do(func() { w.upkeep(r) })
 	case n < 98:
@@ -180,6 +182,7 @@ func (w *world) drain() {
 		for _, r := range w.replicas {
 			r.do(func() {
 				w.poll(r)
+				w.measure(r)
 				w.sweepTimers(r)
 				moved += r.deliver(100)
 				moved += len(r.queue)

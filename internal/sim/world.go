@@ -73,7 +73,7 @@ func newWorld(seed uint64, lib *library, snapshots *caseloop.Snapshots, mistake 
 	}
 	w.store = memory.Open(memory.Options{})
 	w.guarded = &guardedStore{Store: w.store, w: w}
-	w.net = &network{w: w, sent: map[rondo.ID]int{}, firsts: map[string][]rondo.ID{}}
+	w.net = &network{w: w, sent: map[rondo.ID]int{}, firsts: map[string][]rondo.ID{}, streams: map[string]bool{}}
 	w.module = &module{w: w, answers: map[string]bus.Message{}, silent: map[string]bool{}}
 	return w
 }

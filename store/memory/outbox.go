@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // outbox holds unsent events, ascending by Seq.
@@ -39,7 +40,7 @@ func (o *outbox) remove(seqs []int64) {
 }
 
 // ClaimUnsent implements store.Outbox.
-func (s *Store) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error) {
+func (s *Store) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int, which store.Streams) ([]rondo.Outgoing, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func (s *Store) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease
 		if len(claimed) >= limit {
 			break
 		}
-		if row.claimedUntil.After(now) || row.event.CreatedAt.After(olderThan) {
+		if row.claimedUntil.After(now) || row.event.CreatedAt.After(olderThan) || !which.Has(row.event.Stream) {
 			continue
 		}
 		row.claimedUntil = stored(now.Add(lease))

@@ -46,7 +46,7 @@ func (d *db) sendAndMore(stream string) []rondo.Outgoing {
 
 func (d *db) claim(now time.Time, limit int) []rondo.Outgoing {
 	d.t.Helper()
-	return must(d.ClaimUnsent(d.ctx(), now, now, time.Minute, limit))(d.t)
+	return must(d.ClaimUnsent(d.ctx(), now, now, time.Minute, limit, store.Streams{}))(d.t)
 }
 
 func (d *db) wantBacklog(count int, oldest time.Time) {
@@ -91,8 +91,19 @@ var outboxTests = []test{
 		events[2].CreatedAt = epoch.Add(-time.Second)
 		want := d.send(events)
 		now := epoch.Add(time.Hour)
-		same(d.t, "the old events", must(d.ClaimUnsent(d.ctx(), now, epoch, time.Minute, 10))(d.t), []rondo.Outgoing{want[0], want[2]})
+		same(d.t, "the old events", must(d.ClaimUnsent(d.ctx(), now, epoch, time.Minute, 10, store.Streams{}))(d.t), []rondo.Outgoing{want[0], want[2]})
 		same(d.t, "the rest", d.claim(now, 10), want[1:2])
+	}},
+	{name: "streams can be left out of a claim, or be all that it takes", run: func(d *db) {
+		want := d.send([]rondo.Outgoing{d.newOutgoing("a"), d.newOutgoing("b"), d.newOutgoing("c"), d.newOutgoing("a"), d.newOutgoing("b")})
+		claim := func(limit int, which store.Streams) []rondo.Outgoing {
+			return must(d.ClaimUnsent(d.ctx(), epoch, epoch, time.Minute, limit, which))(d.t)
+		}
+		same(d.t, "none of no streams", claim(10, store.Streams{Only: true}), []rondo.Outgoing{})
+		same(d.t, "the first that is not left out", claim(1, store.Streams{Names: []string{"a", "c"}}), want[1:2])
+		same(d.t, "the first of one stream", claim(1, store.Streams{Only: true, Names: []string{"a"}}), want[:1])
+		same(d.t, "what is left of two streams", claim(10, store.Streams{Only: true, Names: []string{"c", "a", "unknown"}}), want[2:4])
+		same(d.t, "the rest", claim(10, store.Streams{Names: []string{"unknown"}}), want[4:])
 	}},
 	{name: "sent events are gone, marked alone or with a commit", run: func(d *db) {
 		want := d.send(d.outgoing("workflow.started", 4))
@@ -135,7 +146,7 @@ var outboxTests = []test{
 		errs := make([]error, relays)
 		together(relays, func(i int) {
 			for {
-				rows, err := []*db{d, second}[i%2].ClaimUnsent(d.ctx(), epoch, epoch, time.Hour, 5)
+				rows, err := []*db{d, second}[i%2].ClaimUnsent(d.ctx(), epoch, epoch, time.Hour, 5, store.Streams{})
 				if err != nil || len(rows) == 0 {
 					errs[i] = err
 					return

@@ -61,7 +61,7 @@ var systemTests = []test{
 		if due := must(d.ClaimDue(d.ctx(), epoch, time.Minute, 10))(d.t); len(due) != 0 {
 			d.t.Fatalf("due in an empty store: %v", due)
 		}
-		if rows := must(d.ClaimUnsent(d.ctx(), epoch, epoch, time.Minute, 10))(d.t); len(rows) != 0 {
+		if rows := must(d.ClaimUnsent(d.ctx(), epoch, epoch, time.Minute, 10, store.Streams{}))(d.t); len(rows) != 0 {
 			d.t.Fatalf("unsent in an empty store: %v", rows)
 		}
 		if list := must(d.Instances(d.ctx(), store.InstanceFilter{}, store.Page{Limit: 10}))(d.t); len(list) != 0 {

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
 )
 
 // ClaimUnsent implements store.Outbox.
-func (c *Cold) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int) ([]rondo.Outgoing, error) {
-	if limit <= 0 {
+func (c *Cold) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease time.Duration, limit int, which store.Streams) ([]rondo.Outgoing, error) {
+	if limit <= 0 || (which.Only && len(which.Names) == 0) {
 		return nil, nil
 	}
-	const unclaimed = " FROM outbox WHERE (claimed_until IS NULL OR claimed_until <= ?) AND created_at <= ? ORDER BY seq LIMIT "
+	chosen, args := chosenStreams(which, []any{now.UnixMicro(), olderThan.UnixMicro()})
+	unclaimed := " FROM outbox WHERE (claimed_until IS NULL OR claimed_until <= ?) AND created_at <= ?" + chosen + " ORDER BY seq LIMIT "
 	some := false
 	err := c.reader().each(ctx, func([]any) error { some = true; return nil },
-		"SELECT seq"+unclaimed+"1", now.UnixMicro(), olderThan.UnixMicro())
+		"SELECT seq"+unclaimed+"1", args...)
 	if err != nil || !some {
 		return nil, c.wrap("look for unsent events", err)
 	}
@@ -24,22 +26,37 @@ func (c *Cold) ClaimUnsent(ctx context.Context, now, olderThan time.Time, lease 
 	err = c.write(ctx, "claim unsent events", func(s session) error {
 		rows, err := list(ctx, s, readOutgoing,
 			"SELECT seq, "+c.tables.Outbox.Names("")+unclaimed+"?"+c.dialect.SkipLocked,
-			now.UnixMicro(), olderThan.UnixMicro(), int64(limit))
+			append(args, int64(limit))...)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		args := []any{now.Add(lease).UnixMicro()}
+		claims := []any{now.Add(lease).UnixMicro()}
 		for i := range rows {
-			args = append(args, rows[i].Seq)
+			claims = append(claims, rows[i].Seq)
 		}
 		claimed = rows
-		_, err = s.exec(ctx, "UPDATE outbox SET claimed_until = ? WHERE seq IN ("+Marks(len(rows))+")", args...)
+		_, err = s.exec(ctx, "UPDATE outbox SET claimed_until = ? WHERE seq IN ("+Marks(len(rows))+")", claims...)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	return claimed, nil
+}
+
+// chosenStreams is the condition for rows of the streams and args with what it
+// needs.
+func chosenStreams(which store.Streams, args []any) (string, []any) {
+	if len(which.Names) == 0 {
+		return "", args
+	}
+	for _, name := range which.Names {
+		args = append(args, name)
+	}
+	if which.Only {
+		return " AND stream IN (" + Marks(len(which.Names)) + ")", args
+	}
+	return " AND stream NOT IN (" + Marks(len(which.Names)) + ")", args
 }
 
 // MarkSent implements store.Outbox.
