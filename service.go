@@ -18,6 +18,15 @@ type Receipt struct {
 	Error     string // as EventRecord.Error
 }
 
+// Delivery is what came back for an event that a step emitted. It is noted in the
+// ledger and changes nothing.
+type Delivery struct {
+	EventID    ID
+	ReceivedAt time.Time
+	DeliveryID string          // "" = the answer names none
+	Payload    json.RawMessage // of the answer
+}
+
 // ActionName is what a person can do to an instance. It is the spelling of rows,
 // events and metrics.
 type ActionName string

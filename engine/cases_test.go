@@ -13,6 +13,8 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/engine"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/explain"
 	"github.com/rondo-engine/rondo/internal/flow"
 	"github.com/rondo-engine/rondo/store"
 	"github.com/rondo-engine/rondo/store/memory"
@@ -206,6 +208,62 @@ func TestMigrationsGoToPublishedDefinitionsOfTheCase(t *testing.T) {
 	wantCode(t, "what the plan forbids", err, rondo.CodeWrongState)
 	if now, err := o.Instance(t.Context(), user(), i.ID); err != nil || now.Version != i.Version {
 		t.Errorf("refused migrations changed the instance: version %d to %d, %v", i.Version, now.Version, err)
+	}
+}
+
+// told tells somebody and then waits.
+const told = `{"name": "tell", "start_step": "tell", "steps": {
+	"tell": {"kind": "emit_webhook", "params": {"event_name": "begun"}, "transitions": {"on_complete": "ai_review"}},
+	"ai_review": {"kind": "run_ai_review", "transitions": {"on_complete": "done"}},
+	"done": {"kind": "emit_final", "transitions": {"on_complete": "TERMINAL"}}}}`
+
+// What comes back for an emitted event is only noted; reading joins it to its
+// step, whose row stays as it is.
+func TestADeliveryIsJoinedToTheStepThatEmitted(t *testing.T) {
+	o, i, _ := oneCase(t, told)
+	rows, _, err := o.Steps(t.Context(), user(), i.ID)
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	deliveries := func() map[string]rondo.Delivery {
+		t.Helper()
+		found, err := o.Deliveries(t.Context(), user(), i, rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	send := func(correlation, payload string) {
+		t.Helper()
+		e := event.Envelope{
+			EventID: o.ids.New(), Type: event.TypeWebhookEmitCompleted, SchemaVersion: event.SchemaVersion, OccurredAt: time.Now().UTC(),
+			CorrelationID: correlation, CaseID: i.CaseID, OrgID: "acme", ProductID: "skin", Payload: json.RawMessage(payload),
+		}
+		if got, err := o.PublishEvent(t.Context(), user(), e.Encode()); err != nil || got.Outcome != rondo.OutcomeNoted {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	emitted := rows[0].CorrelationID
+	send("another", `{"delivery_id":"d-0"}`)
+	send(i.Machine.Live[0].CorrelationID, `{"delivery_id":"not of an emit step"}`)
+	if found := deliveries(); len(found) != 0 {
+		t.Errorf("before anything came back: %+v", found)
+	}
+	send(emitted, `{"delivery_id":"d-1","status":200}`)
+	send(emitted, `{"delivery_id":"d-2"}`)
+	got := deliveries()
+	if len(got) != 1 || got[emitted].DeliveryID != "d-1" || string(got[emitted].Payload) != `{"delivery_id":"d-1","status":200}` || got[emitted].EventID.IsZero() || got[emitted].ReceivedAt.IsZero() {
+		t.Errorf("the deliveries are %+v", got)
+	}
+	after, _, err := o.Steps(t.Context(), user(), i.ID)
+	if diff := cmp.Diff(rows, after); diff != "" || err != nil {
+		t.Errorf("the row changed (%v):\n%s", err, diff)
+	}
+	line, err := o.Timeline(t.Context(), user(), i.ID)
+	if err != nil || !slices.ContainsFunc(line.Items, func(e explain.Entry) bool {
+		return strings.Contains(e.Text, "what tell emitted was delivered (d-1)")
+	}) {
+		t.Errorf("the timeline does not tell of it: %+v, %v", line.Items, err)
 	}
 }
 

@@ -16,6 +16,8 @@ const (
 	maxToldEvents = 2000
 	// maxToldParked is how many parked events an explanation shows at most.
 	maxToldParked = 200
+	// maxToldID is how many bytes of an id that a module gave are shown.
+	maxToldID = 1 << 10
 )
 
 // Interventions returns what people did to an instance, oldest first.
@@ -120,35 +122,30 @@ func (e *Engine) history(ctx context.Context, f *explain.Facts, events store.Eve
 // told reads the newest ledger rows of an instance, at most limit of its case,
 // oldest first. Of their envelopes, which can be large, it keeps what is told.
 func (e *Engine) told(ctx context.Context, instance *rondo.Instance, filter store.EventFilter, limit int) ([]rondo.EventRecord, error) {
-	const atOnce = 100
 	var out []rondo.EventRecord
-	page := store.Page{Limit: atOnce}
-	for read := 0; read < limit; read += atOnce {
-		rows, err := e.store.EventList(ctx, filter, page)
-		if err != nil {
-			return nil, err
+	err := e.newestEvents(ctx, filter, limit, func(row *rondo.EventRecord) {
+		if row.InstanceID == instance.ID {
+			row.Envelope = whatIsTold(row.Envelope)
+			out = append(out, *row)
 		}
-		for i := range rows {
-			if rows[i].InstanceID == instance.ID {
-				rows[i].Envelope = correlationOnly(rows[i].Envelope)
-				out = append(out, rows[i])
-			}
-		}
-		if len(rows) < atOnce {
-			break
-		}
-		page.After = rows[len(rows)-1].ID
-	}
+	})
 	slices.Reverse(out)
-	return out, nil
+	return out, err
 }
 
-func correlationOnly(envelope json.RawMessage) json.RawMessage {
+// whatIsTold keeps of an envelope what explanations read.
+func whatIsTold(envelope json.RawMessage) json.RawMessage {
 	var kept struct {
 		CorrelationID string `json:"correlation_id"`
+		Payload       struct {
+			DeliveryID json.RawMessage `json:"delivery_id,omitempty"`
+		} `json:"payload"`
 	}
 	if json.Unmarshal(envelope, &kept) != nil {
 		return nil
+	}
+	if len(kept.Payload.DeliveryID) > maxToldID {
+		kept.Payload.DeliveryID = nil
 	}
 	small, err := json.Marshal(kept)
 	if err != nil {

@@ -59,11 +59,27 @@ steps:
   stop: {kind: halt, params: {reason_code: manual_halt, note: The manager refused}}
 `
 
+// notifying tells somebody and goes on.
+const notifying = `
+name: Notify
+start_step: tell
+steps:
+  tell: {kind: emit_webhook, params: {event_name: begun}, transitions: {on_complete: review}}
+  review: {kind: request_human_review, params: {tier: sa_qa}, transitions: {on_complete: done}}
+  done: {kind: emit_final, transitions: {on_complete: TERMINAL}}
+`
+
 // worlds are small cases, each in a state that people ask about.
 var worlds = map[string]struct {
 	source string
 	play   func(*world)
 }{
+	"emitted and delivered": {notifying, func(w *world) {
+		w.created(begun)
+		emitted := w.facts.Steps[0].CorrelationID
+		w.event("workflow.webhook_emit.completed", "another", `{"delivery_id":"d-0"}`)
+		w.event("workflow.webhook_emit.completed", emitted, `{"delivery_id":"d-1"}`)
+	}},
 	"waits for a module": {"ai_only", func(w *world) { w.created(begun) }},
 	"waits for a retry": {"ai_only", func(w *world) {
 		toReview(w)

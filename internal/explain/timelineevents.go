@@ -51,6 +51,9 @@ func (f *Facts) judged(e *rondo.EventRecord) string {
 		said = "it repeats what was known"
 	case rondo.OutcomeNoted:
 		said = "noted, it moves nothing"
+		if row := f.emitted(e); row != nil {
+			said = fmt.Sprintf("noted; what %s emitted was delivered%s", row.StepID, bracketed(text(member(e.Envelope, "payload"), "delivery_id")))
+		}
 	case rondo.OutcomeUnmatched:
 		said = "unmatched, nothing wants it"
 	}
@@ -121,6 +124,20 @@ func (f *Facts) answered(e *rondo.EventRecord, wanted func(*rondo.Step) bool) *r
 	for i := range f.Steps {
 		row := &f.Steps[i]
 		if row.CorrelationID == correlation && answers(f.stepAt(row.StepID, row.CompletedAt), e.Type) && wanted(row) {
+			return row
+		}
+	}
+	return nil
+}
+
+// emitted finds the attempt whose emitted event was delivered, as an event says;
+// nil = none.
+func (f *Facts) emitted(e *rondo.EventRecord) *rondo.Step {
+	correlation := text(e.Envelope, "correlation_id")
+	for i := range f.Steps {
+		row := &f.Steps[i]
+		contract := f.stepAt(row.StepID, row.CompletedAt).Contract
+		if correlation != "" && row.CorrelationID == correlation && contract.Behaviour == definition.BehaviourEmit && contract.Completed == e.Type {
 			return row
 		}
 	}

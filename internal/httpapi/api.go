@@ -51,6 +51,8 @@ type Cases interface {
 	// Steps returns the finished attempts in commit order, and the instance, whose
 	// Machine.Live are the open ones.
 	Steps(ctx context.Context, p rondo.Principal, id rondo.ID) ([]rondo.Step, *rondo.Instance, error)
+	// Deliveries says what came back for what the steps emitted, by correlation id.
+	Deliveries(ctx context.Context, p rondo.Principal, instance *rondo.Instance, steps []rondo.Step) (map[string]rondo.Delivery, error)
 	// Events lists oldest first; Page.After is the ID of a row, not its event id.
 	Events(ctx context.Context, p rondo.Principal, id rondo.ID, page store.Page) ([]rondo.EventRecord, error)
 	Explaining

@@ -35,6 +35,7 @@ type fake struct {
 	wanted     rondo.NewDefinition
 	reason     string
 	duplicate  bool
+	delivered  bool
 	refusal    string // events are rejected with it
 	components []rondo.Component
 	instances  []*rondo.Instance

@@ -19,6 +19,7 @@ func (a *API) registerInstances(r *registrar) {
 	handle(r, "get-instance", nil, a.getInstance)
 	handle(r, "list-steps", nil, a.listSteps)
 	handle(r, "list-events", nil, a.listEvents)
+	r.orNull("Step", "delivery")
 	a.registerInterventions(r)
 	a.registerExplaining(r)
 	a.registerStreams(r)
@@ -66,7 +67,11 @@ func (a *API) listSteps(ctx context.Context, c *call) (*stepsOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := pageOf(c.query, listAttempts, viewSteps(finished, i), func(s step) string { return s.ID })
+	delivered, err := a.cfg.Cases.Deliveries(ctx, c.principal, i, finished)
+	if err != nil {
+		return nil, err
+	}
+	body, err := pageOf(c.query, listAttempts, viewSteps(finished, i, delivered), func(s step) string { return s.ID })
 	return &stepsOut{Body: body}, err
 }
 
