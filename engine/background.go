@@ -11,6 +11,8 @@ import (
 
 const (
 	sweepEvery   = time.Second
+	sweepSeldom  = 10 * time.Second // when sweeping takes long
+	sweepShare   = 20               // a sweep may take one part in so many of the relay's time
 	sentEvery    = 100 * time.Millisecond
 	upkeepEvery  = 10 * time.Second
 	trimEvery    = 10 * time.Minute
@@ -40,7 +42,7 @@ func (e *Engine) runTimers(ctx context.Context) {
 // runRelay sends committed events as they come and sweeps up what a dead replica
 // left behind.
 func (e *Engine) runRelay(ctx context.Context) {
-	lastSweep, lastSent := time.Time{}, e.now()
+	nextSweep, lastSent := time.Time{}, e.now()
 	for ctx.Err() == nil {
 		wait := sentEvery
 		if err := e.relay.Flush(ctx); err != nil && ctx.Err() == nil {
@@ -55,13 +57,15 @@ func (e *Engine) runRelay(ctx context.Context) {
 				e.log.Warn("removing sent events from the outbox", "error", err)
 			}
 		}
-		if now.Sub(lastSweep) >= sweepEvery {
-			lastSweep = now
+		if !now.Before(nextSweep) {
 			if n, err := e.relay.Sweep(ctx); err != nil && ctx.Err() == nil {
 				e.log.Warn("sweeping the outbox", "error", err)
 			} else if n > 0 {
 				e.log.Info("sent events that were committed and not sent", "events", n)
 			}
+			// With much in the outbox that is held, even a look takes long.
+			done := e.now()
+			nextSweep = done.Add(min(max(sweepEvery, sweepShare*done.Sub(now)), sweepSeldom))
 		}
 		pause(ctx, wait, e.relay.Wake())
 	}
