@@ -69,7 +69,7 @@ func TestALongStreamLosesTheOldestThatEveryGroupHasAcked(t *testing.T) {
 	wantLengths(t, b, 12, 10, map[string]int64{"a": 16, "b": 1})
 	acked(t, b, slow, 16)
 	wantLengths(t, b, 12, 10, map[string]int64{"a": 10, "b": 1}) // no fewer, although all are acked
-	wantLengths(t, b, 10, 5, map[string]int64{"a": 10, "b": 1}) // short enough
+	wantLengths(t, b, 10, 5, map[string]int64{"a": 10, "b": 1})  // short enough
 	late := subscribe(t, b, "late", "a")
 	if got, want := string(fetchN(t, late, 1)[0].Envelope), "11"; got != want {
 		t.Errorf("the oldest entry left is %s, want %s", got, want)
