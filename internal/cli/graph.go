@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -25,6 +26,9 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 		return fmt.Errorf("%s holds %s; name one file", c.File, count(len(found.definitions), "definition"))
 	}
 	one, env := found.definitions[0], found.environment()
+	if one.kind == rondo.KindCase { // where it lies says no more
+		one.kind = definition.KindOf(one.source)
+	}
 	draft, err := one.draft()
 	if err != nil {
 		for _, f := range fieldsOf(err) {
@@ -32,11 +36,11 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 		}
 		return invalidError{c.File + " is not a definition"}
 	}
-	draw := definition.Mermaid
+	draw := definition.MermaidOf
 	if c.Format == "svg" {
-		draw = definition.SVG
+		draw = definition.SVGOf
 	}
-	drawing, err := draw(draft.Body, env.Kinds...)
+	drawing, err := draw(one.kind, draft.Body, env.Kinds...)
 	if err != nil {
 		return err
 	}
