@@ -32,6 +32,7 @@ type Message struct {
 	EventID  rondo.ID
 	Envelope []byte
 	Relayed  bool // an inbound event passed on by the orchestrator itself
+	Own      bool // the orchestrator's own words on a stream that it listens to as well
 }
 
 // Delivery is one entry given to a consumer.
@@ -40,7 +41,8 @@ type Delivery struct {
 	EntryID  string // the driver's own id; what Ack takes
 	Envelope []byte // read only: it may be shared with other groups
 	Relayed  bool
-	Attempt  int // 1 on first delivery; a driver may begin again at 1 after a restart
+	Own      bool // as published; only drivers that the orchestrator consumes from tell it
+	Attempt  int  // 1 on first delivery; a driver may begin again at 1 after a restart
 }
 
 // Publisher sends messages, pipelined, in the given order per stream. It is safe

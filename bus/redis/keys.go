@@ -6,6 +6,7 @@ import "strings"
 const (
 	fieldEnvelope = "envelope"
 	fieldRelayed  = "relayed"
+	fieldOwn      = "own"
 )
 
 // keys is the one place that knows how streams are named in Redis.

@@ -126,5 +126,8 @@ func (p *publisher) command(ctx context.Context, m *bus.Message) redis.Cmder {
 	if m.Relayed {
 		args = append(args, fieldRelayed, "1")
 	}
+	if m.Own {
+		args = append(args, fieldOwn, "1")
+	}
 	return redis.NewStatusCmd(ctx, args...)
 }

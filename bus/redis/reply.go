@@ -62,6 +62,8 @@ func appendEntries(to []bus.Delivery, stream string, entries []any, attempt int)
 				d.Envelope, found = []byte(value), true
 			case fieldRelayed:
 				d.Relayed = value == "1"
+			case fieldOwn:
+				d.Own = value == "1"
 			}
 		}
 		if !found {

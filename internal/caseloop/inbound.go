@@ -105,6 +105,10 @@ func (i *Inbound) submit(ctx context.Context, entries []*entry) error {
 	var letters []rondo.DeadLetter
 	var buried []*entry
 	for n, e := range entries {
+		if e.delivery.Own { // what Rondo says is no news to Rondo
+			i.done(e, Result{})
+			continue
+		}
 		in, letter := i.read(e.delivery)
 		if letter != nil {
 			letters, buried = append(letters, *letter), append(buried, e)

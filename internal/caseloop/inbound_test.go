@@ -155,3 +155,21 @@ func TestAnOutageAloneMakesNoDeadLetters(t *testing.T) {
 		t.Errorf("%d entries are left of two", n)
 	}
 }
+
+func TestRondosOwnEventsAreAckedAndNotApplied(t *testing.T) {
+	k := newIntake()
+	own, other := k.delivery(1), k.delivery(2)
+	own.Own = true
+	if err := k.Deliver(t.Context(), []bus.Delivery{own, other}); err != nil {
+		t.Fatal(err)
+	}
+	if len(k.queued) != 1 || k.queued[0].Key.CaseID != "case-2" {
+		t.Fatalf("%d inputs were submitted", len(k.queued))
+	}
+	if err := k.Ack(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(k.acked) != "[1]" {
+		t.Errorf("acked %v, want its own", k.acked)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -281,7 +282,10 @@ func (r *Relay) Waiting() int {
 func messages(rows []rondo.Outgoing) []bus.Message {
 	out := make([]bus.Message, len(rows))
 	for i, row := range rows {
-		out[i] = bus.Message{Stream: row.Stream, EventID: row.EventID, Envelope: row.Envelope, Relayed: row.Relayed}
+		out[i] = bus.Message{
+			Stream: row.Stream, EventID: row.EventID, Envelope: row.Envelope, Relayed: row.Relayed,
+			Own: !row.Relayed && !event.PublishedByOrchestrator(row.Stream),
+		}
 	}
 	return out
 }

@@ -99,7 +99,9 @@ func (s *Store) newestKinds(ctx context.Context, of func(org string) bool) ([]ro
 			}
 		}
 	}
-	slices.SortFunc(kinds, func(a, b rondo.StepKind) int { return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(kinds, func(a, b rondo.StepKind) int {
+		return cmp.Or(cmp.Compare(a.OrgID, b.OrgID), cmp.Compare(a.Name, b.Name))
+	})
 	return kinds, nil
 }
 
