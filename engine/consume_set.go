@@ -77,8 +77,8 @@ func (s *feedSet) rejoin(org, group string, types []string) *member {
 	wanted := slices.Sorted(slices.Values(types))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := len(s.resting) - 1; i >= 0; i-- {
-		if m := s.resting[i]; m.org == org && m.group == group && slices.Equal(m.types, wanted) {
+	for _, m := range slices.Backward(s.resting) {
+		if m.org == org && m.group == group && slices.Equal(m.types, wanted) {
 			s.wake(m)
 			return m
 		}

@@ -75,7 +75,7 @@ func (p *planner) mayPrecede(first, then string) bool {
 // finishedLike names the finished steps whose output the target has no use for
 // under their own names, of the kind of the target's step when there are such.
 func (p *planner) finishedLike(root string) string {
-	var any, alike []string
+	var finished, alike []string
 	renamed := p.renames()
 	for id, life := range p.inst.Machine.Steps {
 		_, moved := renamed[id]
@@ -83,19 +83,19 @@ func (p *planner) finishedLike(root string) string {
 		if was == nil || moved || life.Output == 0 || p.to.Steps[id] != nil {
 			continue
 		}
-		any = append(any, id)
+		finished = append(finished, id)
 		if was.Kind == p.to.Steps[root].Kind {
 			alike = append(alike, id)
 		}
 	}
 	if len(alike) > 0 {
-		any = alike
+		finished = alike
 	}
-	if len(any) == 0 {
+	if len(finished) == 0 {
 		return "a finished step"
 	}
-	slices.Sort(any)
-	return listed(any, "or")
+	slices.Sort(finished)
+	return listed(finished, "or")
 }
 
 // needed lists the first parts of the paths that a step cannot do without, in the
