@@ -42,12 +42,6 @@ type inboundTypes struct {
 // ownedType is an event type that an organisation uses.
 type ownedType struct{ org, eventType string }
 
-func (t *inboundTypes) has(eventType string) bool {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.known[eventType]
-}
-
 // owns reports whether an organisation is known to use a type.
 func (t *inboundTypes) owns(org, eventType string) bool {
 	t.mu.RLock()
