@@ -93,11 +93,9 @@ func (e *Engine) payloads(ctx context.Context, org string) (map[string][]byte, e
 		return nil, rondo.Op("list step kinds", err)
 	}
 	for _, kind := range kinds {
-		contract, err := definition.ParseContract(kind.Contract)
-		if err != nil {
-			return nil, rondo.Op("read step kind "+kind.Name, err)
+		if contract, err := definition.ParseContract(kind.Contract); err == nil { // else it cannot be used
+			contractPayloads(contract, found)
 		}
-		contractPayloads(contract, found)
 	}
 	for _, name := range event.Types() {
 		found[name], _ = event.Schema(name)

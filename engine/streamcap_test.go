@@ -73,7 +73,9 @@ func newFullStream(t *testing.T) *fullStream {
 	}
 	t.Cleanup(func() { s.engine.Stop(context.Background()) })
 	publishTemplate(t, s.engine, "ai_only")
-	s.module().Stop(t.Context())
+	if err := s.module().Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
