@@ -165,7 +165,7 @@ func TestEveryReferenceOfADocumentLeadsSomewhere(t *testing.T) {
 
 // leads reports whether a reference within a document finds something.
 func leads(document any, to string) bool {
-	for _, name := range strings.Split(strings.TrimPrefix(to, "#/"), "/") {
+	for name := range strings.SplitSeq(strings.TrimPrefix(to, "#/"), "/") {
 		object, ok := document.(map[string]any)
 		if !ok {
 			return false

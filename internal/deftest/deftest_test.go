@@ -134,8 +134,8 @@ func TestMalformedTestsAreRefusedWithTheirPlace(t *testing.T) {
 	for _, test := range []struct{ name, test, want string }{
 		{"an unknown member", `{"name": "x", "expects": {}}`, `/tests/0/expects "expects" is not known here; use name, given, expect`},
 		{
-			"an unknown member further in", `{"name": "x", "given": {"steps": {"a": {"compleet": {}}}}}`,
-			`/tests/0/given/steps/a/compleet "compleet" is not known here; use after, complete, fail, choose, form, silent`,
+			"an unknown member further in", `{"name": "x", "given": {"steps": {"a": {"complte": {}}}}}`,
+			`/tests/0/given/steps/a/complte "complte" is not known here; use after, complete, fail, choose, form, silent`,
 		},
 		{"a list where a text belongs", `{"name": [], "given": {}}`, "/tests/0/name name must be a text"},
 		{"a text where a list belongs", `{"name": "x", "expect": {"path": "a"}}`, "/tests/0/expect/path path must be a list"},

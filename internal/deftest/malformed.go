@@ -42,8 +42,8 @@ func members(t reflect.Type) []string {
 	if t == nil || t.Kind() != reflect.Struct {
 		return names
 	}
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
+	for field := range t.Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 			names = append(names, name)
 		}
 	}

@@ -199,8 +199,8 @@ func (p *play) finish() Seen {
 func (p *play) newID() rondo.ID {
 	p.ids++
 	id := rondo.ID{6: 0x70, 8: 0x80}
-	binary.BigEndian.PutUint32(id[:4], uint32(p.ids>>16)) //nolint:gosec // far below the bound
-	binary.BigEndian.PutUint16(id[4:6], uint16(p.ids))    //nolint:gosec // the low half
+	binary.BigEndian.PutUint32(id[:4], uint32(p.ids>>16))
+	binary.BigEndian.PutUint16(id[4:6], uint16(p.ids))
 	return id
 }
 
