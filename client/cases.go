@@ -50,8 +50,11 @@ type CurrentStep struct {
 const InstancesPath = "/workflow-instances"
 
 // InstancePath is the path of an instance, or of a part of it such as "why".
-func InstancePath(id, part string) string {
-	path := InstancesPath + "/" + url.PathEscape(id)
+func InstancePath(id, part string) string { return pathOf(InstancesPath, id, part) }
+
+// pathOf is the path of one thing of a list, or of a part of it ("" = the thing).
+func pathOf(list, id, part string) string {
+	path := list + "/" + url.PathEscape(id)
 	if part != "" {
 		path += "/" + part
 	}

@@ -75,13 +75,7 @@ type Imported struct {
 const definitionsPath = "/workflow-definitions"
 
 // DefinitionPath is the path of a definition, or of a part of it such as "graph".
-func DefinitionPath(id, part string) string {
-	path := definitionsPath + "/" + url.PathEscape(id)
-	if part != "" {
-		path += "/" + part
-	}
-	return path
-}
+func DefinitionPath(id, part string) string { return pathOf(definitionsPath, id, part) }
 
 // Definitions lists definitions, newest first, all pages. The query is that of
 // the route: product_id, status, kind, name.

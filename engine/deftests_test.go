@@ -18,7 +18,6 @@ import (
 	"github.com/rondo-engine/rondo/internal/deftest"
 	"github.com/rondo-engine/rondo/modules"
 	"github.com/rondo-engine/rondo/store"
-	"github.com/rondo-engine/rondo/store/memory"
 	"github.com/rondo-engine/rondo/store/sqlite"
 )
 
@@ -117,14 +116,7 @@ func TestPublishCanRequireTests(t *testing.T) {
 		{"no tests", ``, "tests_missing /require_tests the definition requires tests and has none: add tests, or take require_tests out"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e, err := engine.New(engine.Config{Store: memory.Open(memory.Options{Embedded: true})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			defer e.Stop(context.WithoutCancel(t.Context()))
+			e := inMemory(t)
 			draft, err := e.CreateDefinition(t.Context(), user(), rondo.NewDefinition{Source: []byte(fmt.Sprintf(body, test.tests))})
 			if err != nil {
 				t.Fatal(err)

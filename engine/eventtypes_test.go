@@ -1,28 +1,18 @@
 package engine_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/event"
-	"github.com/rondo-engine/rondo/store/memory"
 )
 
 // An event type of a step kind is known to its organisation from the moment the
 // kind is published, and to nobody else.
 func TestEventTypesBelongToTheirOrganisation(t *testing.T) {
-	e, err := engine.New(engine.Config{Store: memory.Open(memory.Options{Embedded: true})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer e.Stop(context.WithoutCancel(t.Context()))
+	e := inMemory(t)
 	ids := rondo.NewIDs(time.Now)
 	publish := func(org string) (rondo.Receipt, error) {
 		envelope := event.Envelope{

@@ -1,11 +1,9 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/store/memory"
 )
 
@@ -17,14 +15,7 @@ func TestAKindThatIsNotValidAnyMoreIsLeftOut(t *testing.T) {
 	if _, err := s.PutStepKind(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(engine.Config{Store: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer e.Stop(context.WithoutCancel(t.Context()))
+	e := begin(t, s)
 	if _, err := e.EventSchemas(t.Context(), user()); err != nil {
 		t.Error(err)
 	}

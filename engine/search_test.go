@@ -1,24 +1,14 @@
 package engine_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/store"
-	"github.com/rondo-engine/rondo/store/memory"
 )
 
 func TestASearchThatNothingDeclaresIsRefused(t *testing.T) {
-	e, err := engine.New(engine.Config{Store: memory.Open(memory.Options{Embedded: true})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	defer e.Stop(context.WithoutCancel(t.Context()))
+	e := inMemory(t)
 	publishTemplate(t, e, "ai_only")
 	search := func(path string) error {
 		where := []store.AttributeTest{{Path: path, Op: "=", Value: rondo.AttributeValue{Text: "x"}}}

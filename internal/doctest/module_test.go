@@ -12,10 +12,7 @@ import (
 
 func TestTheModuleInPythonAnswersARequest(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not installed; only this example needs it")
-	}
+	python := needs(t, "python3")
 	folder := filepath.Join(root, "examples")
 	address := startDev(t, t.TempDir())
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)

@@ -34,13 +34,7 @@ const scriptLimit = 90 * time.Second
 
 func TestCommandsRunAndAnswerAsShown(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		const missing = "the documentation uses curl, which is not installed"
-		if os.Getenv(testenv.EnvRequire) == "1" {
-			t.Fatalf("%s (%s=1, so this is a failure)", missing, testenv.EnvRequire)
-		}
-		t.Skip(missing)
-	}
+	needs(t, "curl")
 	ran := 0
 	for _, doc := range documents(t) {
 		script := newScript(doc)
@@ -50,8 +44,8 @@ func TestCommandsRunAndAnswerAsShown(t *testing.T) {
 		ran++
 		t.Run(strings.TrimSuffix(filepath.Base(doc.path), ".md"), func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath("python3"); err != nil && script.uses("python3 ") {
-				t.Skip("python3 is not installed; only the modules in Python need it")
+			if script.uses("python3 ") {
+				needs(t, "python3")
 			}
 			script.run(t)
 		})
