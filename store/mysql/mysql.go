@@ -108,6 +108,10 @@ func Open(rawURL string, opts Options) (*Store, error) {
 		Name:       "mysql",
 		Lock:       " FOR UPDATE",
 		SkipLocked: " FOR UPDATE SKIP LOCKED",
+		LockCase: func(key rondo.CaseKey) (string, []any) {
+			return "SELECT case_id FROM cases WHERE org_id = ? AND case_id = ? FOR UPDATE", []any{key.OrgID, key.CaseID}
+		},
+		LockRows:   true,
 		Contains:   "INSTR(%s, ?) > 0",
 		Ignore:     "ON DUPLICATE KEY UPDATE %s = %s",
 		BigInt:     "SIGNED",

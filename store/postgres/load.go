@@ -14,30 +14,15 @@ import (
 )
 
 // load begins a transaction, locks the cases and reads what they have, in one
-// round trip; a second one only creates the lock rows of cases that were never
-// heard of. A batch that may start cases creates missing rows right away.
+// round trip.
 func (s *Store) load(ctx context.Context, conn *pgxpool.Conn, load store.Load) (*store.Loaded, error) {
 	keys := sqlstore.CaseKeys(load.Cases)
-	locked, loaded, err := s.tryLoad(ctx, conn, load, keys, "BEGIN", len(load.Starts) > 0)
-	if err == nil && locked < len(keys) {
-		_, loaded, err = s.tryLoad(ctx, conn, load, keys, "", true)
-	}
-	return loaded, err
-}
-
-func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load, keys []rondo.CaseKey, begin string, create bool) (int, *store.Loaded, error) {
 	loaded := sqlstore.NewLoaded(load)
-	locked := 0
 	batch := &pgx.Batch{}
-	if begin != "" {
-		batch.Queue(begin)
-	}
+	batch.Queue("BEGIN")
 	if len(keys) > 0 {
 		orgs, cases := caseArrays(keys)
-		if create {
-			batch.Queue(s.queries.addCases, orgs, cases)
-		}
-		batch.Queue(s.queries.lockCases, orgs, cases).Query(each(func([]any) error { locked++; return nil }))
+		batch.Queue(s.queries.lockCases, caseLocks(keys))
 		s.queueInstances(batch, keys, orgs, cases, loaded)
 		batch.Queue(s.queries.parked, orgs, cases).Query(each(func(values []any) error {
 			event, err := sqlstore.ReadEvent(values)
@@ -49,8 +34,7 @@ func (s *Store) tryLoad(ctx context.Context, conn *pgxpool.Conn, load store.Load
 	}
 	s.queueSeen(batch, load.Events, loaded)
 	s.queueActive(batch, load.Starts, loaded)
-	err := conn.SendBatch(ctx, batch).Close()
-	return locked, loaded, err
+	return loaded, conn.SendBatch(ctx, batch).Close()
 }
 
 func (s *Store) queueInstances(batch *pgx.Batch, keys []rondo.CaseKey, orgs, cases []string, loaded *store.Loaded) {

@@ -3,12 +3,14 @@
 //
 // # How it works
 //
-//   - An Update is two round trips: BEGIN, the lock of the case rows and the reads
-//     in the first; all writes and COMMIT in the second. Statements take arrays
+//   - An Update is two round trips: BEGIN, the locks of the cases and the reads in
+//     the first; all writes and COMMIT in the second. Statements take arrays
 //     (unnest), one-row statements serve small batches.
-//   - The case row is the lock. It is taken by its own statement, and what it
-//     protects is read by the statements after it: in READ COMMITTED a statement
-//     that waits for a lock still sees the rows that it joined before it waited.
+//   - A case is held by an advisory lock, which unlike a row costs no write. It is
+//     taken by its own statement, and what it protects is read by the statements
+//     after it: in READ COMMITTED a statement that waits for a lock still sees the
+//     rows that it joined before it waited.
+//   - Events are taken for new without a look into the ledger; see sqlstore.Trust.
 //   - A missed version or a changed set of consumer groups divides by zero, which
 //     aborts the transaction before the COMMIT that is already on its way.
 //   - Deadlocks and serialisation failures are decided again inside.
@@ -75,6 +77,7 @@ type Store struct {
 	queries  *queries
 	streams  sqlstore.Streams
 	recent   sqlstore.Recent
+	trust    sqlstore.Trust
 	embedded bool
 }
 
@@ -122,6 +125,9 @@ func Open(url string, opts Options) (*Store, error) {
 		Numbered:   true,
 		Lock:       " FOR UPDATE",
 		SkipLocked: " FOR UPDATE SKIP LOCKED",
+		LockCase: func(key rondo.CaseKey) (string, []any) {
+			return "SELECT pg_advisory_xact_lock(?)", []any{caseLock(key)}
+		},
 		Contains:   "strpos(%s, ?) > 0",
 		Ignore:     "ON CONFLICT DO NOTHING",
 		BigInt:     "bigint",

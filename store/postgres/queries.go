@@ -10,21 +10,19 @@ import (
 // queries are the texts of the write path's statements. Those named …Many take
 // arrays and have one text for every size.
 type queries struct {
-	addCases, lockCases, instances, parked, seen, active string
-	update, updateMany, move, moveMany                   string
-	insert, insertMany                                   map[string]string // by table
-	rejudge, unpark, park, duplicate                     string
-	sent, sentMany                                       string
-	outbox, outboxMany                                   string
-	guardJoins, log, ack                                 string
+	lockCases, instances, parked, seen, active string
+	update, updateMany, move, moveMany         string
+	insert, insertMany                         map[string]string // by table
+	rejudge, unpark, park, duplicate           string
+	sent, sentMany                             string
+	outbox, outboxMany                         string
+	guardJoins, log, ack                       string
 }
 
 func newQueries(t *sqlstore.Tables) *queries {
 	const keys = "unnest($1::text[], $2::text[]) AS k (o, c)"
 	q := &queries{
-		addCases: "INSERT INTO cases (org_id, case_id) SELECT o, c FROM " + keys + " ON CONFLICT DO NOTHING",
-		lockCases: "SELECT cases.org_id, cases.case_id FROM " + keys + " JOIN cases ON cases.org_id = k.o AND cases.case_id = k.c " +
-			"ORDER BY cases.org_id, cases.case_id FOR UPDATE OF cases",
+		lockCases: "SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k",
 		instances: "SELECT " + sqlstore.HeldColumns(&t.Instances, "i.", "i.id = k.id AND i.version = k.version AND i.token = k.token") + ", k.nr " +
 			"FROM unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[]) WITH ORDINALITY AS k (o, c, id, version, token, nr) " +
 			"JOIN instances i ON i.org_id = k.o AND i.case_id = k.c",

@@ -79,6 +79,10 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 		return store.Committed{}, &sqlstore.UnreachableError{Err: err}
 	}
 	defer conn.Release() // the pool closes a connection that is not idle
+	asked, trusting := load.Events, s.trust.Trusting()
+	if trusting {
+		load.Events = nil
+	}
 	loaded, err := s.load(ctx, conn, load)
 	if err != nil {
 		if conn.Conn().IsClosed() {
@@ -87,6 +91,10 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 		return store.Committed{}, rollback(ctx, conn, err)
 	}
 	write, err := decide(loaded)
+	if trusting && len(asked) > 0 && (err != nil || write == nil || !sqlstore.Vouched(asked, write.Events)) {
+		s.trust.Lose()
+		return store.Committed{}, rollback(ctx, conn, sqlstore.ErrAgain)
+	}
 	if err != nil {
 		return store.Committed{}, rollback(ctx, conn, sqlstore.DecideError{Err: err})
 	}
@@ -100,8 +108,12 @@ func (s *Store) once(ctx context.Context, load store.Load, decide store.Decide) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sqlstore.CommitTimeout)
 	defer cancel()
 	committed, err := s.commit(ctx, conn, plan)
-	if err == nil {
+	switch {
+	case err == nil:
 		s.recent.Keep(write, plan.Token)
+	case trusting && isRace(err):
+		s.trust.Lose()
+		err = sqlstore.ErrAgain
 	}
 	return committed, err
 }

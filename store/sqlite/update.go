@@ -82,14 +82,12 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 				return fmt.Errorf("connection is %T", dc)
 			}
 			var err error
-			b := &batch{Store: s, conn: c, trusting: s.distrust == 0}
+			b := &batch{Store: s, conn: c, trusting: s.trust.Trusting()}
 			committed, err = s.transaction(b, load, decide)
-			if b.trusting && (isUnique(err) || errors.Is(err, errNotVouched)) {
-				s.distrust = distrustFor
+			if b.trusting && (isUnique(err) || errors.Is(err, sqlstore.ErrNotVouched)) {
+				s.trust.Lose()
 				b.trusting = false
 				committed, err = s.transaction(b, load, decide)
-			} else if s.distrust > 0 {
-				s.distrust--
 			}
 			return err
 		})
@@ -98,24 +96,6 @@ func (s *Store) Update(ctx context.Context, load store.Load, decide store.Decide
 		return store.Committed{}, s.explain(err)
 	}
 	return committed, nil
-}
-
-// errNotVouched says that a batch asked about an event that it does not write, so
-// that the unique key cannot tell whether it was new.
-var errNotVouched = errors.New("the batch asked about an event that it does not write")
-
-// vouched reports whether every event asked about is also written.
-func vouched(asked []rondo.EventKey, written []rondo.EventRecord) bool {
-	rows := make(map[rondo.EventKey]bool, len(written))
-	for i := range written {
-		rows[rondo.EventKey{OrgID: written[i].OrgID, EventID: written[i].EventID}] = true
-	}
-	for _, key := range asked {
-		if !rows[key] {
-			return false
-		}
-	}
-	return true
 }
 
 func (s *Store) explain(err error) error {
@@ -133,10 +113,6 @@ func (s *Store) explain(err error) error {
 		return faultOf(err).Explain(op, err)
 	}
 }
-
-// distrustFor is how many batches look events up in the ledger after one brought
-// an event that was there already: repeats come in bursts.
-const distrustFor = 64
 
 func (s *Store) transaction(b *batch, load store.Load, decide store.Decide) (store.Committed, error) {
 	if _, err := b.exec("BEGIN IMMEDIATE"); err != nil {
@@ -168,8 +144,8 @@ func (s *Store) fill(b *batch, load store.Load, decide store.Decide) (store.Comm
 		return store.Committed{}, nil, nil, err
 	}
 	write, err := decide(loaded)
-	if b.trusting && len(load.Events) > 0 && (err != nil || write == nil || !vouched(load.Events, write.Events)) {
-		return store.Committed{}, nil, nil, errNotVouched
+	if b.trusting && len(load.Events) > 0 && (err != nil || write == nil || !sqlstore.Vouched(load.Events, write.Events)) {
+		return store.Committed{}, nil, nil, sqlstore.ErrNotVouched
 	}
 	if err != nil {
 		return store.Committed{}, nil, nil, sqlstore.DecideError{Err: err}

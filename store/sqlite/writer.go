@@ -24,7 +24,7 @@ type writer struct {
 	statements map[string]sqldriver.Stmt
 	args       []sqldriver.NamedValue
 	hot        hot
-	distrust   int // batches that still look events up in the ledger first
+	trust      sqlstore.Trust
 }
 
 func openWriter(path string, opts Options) (*writer, error) {

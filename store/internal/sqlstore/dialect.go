@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"strconv"
 	"strings"
+
+	"github.com/rondo-engine/rondo"
 )
 
 // Dialect is what databases spell differently.
@@ -16,6 +18,11 @@ type Dialect struct {
 	// one that leaves out rows that others have locked. Both are empty where a
 	// write transaction excludes all others.
 	Lock, SkipLocked string
+	// LockCase is the statement that holds a case until commit, with parameters for
+	// it, nil where a write transaction excludes all others. LockRows says that it
+	// locks a row of the table cases.
+	LockCase func(key rondo.CaseKey) (query string, args []any)
+	LockRows bool
 	// Contains is an expression, with %s for a column and ? for the text to find.
 	Contains string
 	// Ignore ends an INSERT that may meet an existing row and then does nothing;

@@ -28,7 +28,7 @@
 //   - parked names the ledger rows that wait for their case: a side table, so
 //     that ordinary events pay for no index of it. loose_events does the same for
 //     what people look for in the ledger, attributes for what they search by.
-//   - cases is the lock row of a case where the database locks rows.
+//   - cases holds the lock row of a case on MariaDB.
 //   - events.type is not indexed: only the first group that ever joins a stream
 //     of the embedded bus looks for it.
 //

@@ -133,13 +133,12 @@ func (c *Cold) remove(ctx context.Context, s session, chunk []endedRow, before t
 
 // lockCases waits for batches that are at work on the cases; see store.Cases.
 func (c *Cold) lockCases(ctx context.Context, s session, keys []rondo.CaseKey) error {
-	if c.dialect.Lock == "" {
+	if c.dialect.LockCase == nil {
 		return nil
 	}
 	for _, key := range keys {
-		err := s.each(ctx, func([]any) error { return nil },
-			"SELECT case_id FROM cases WHERE org_id = ? AND case_id = ?"+c.dialect.Lock, key.OrgID, key.CaseID)
-		if err != nil {
+		query, args := c.dialect.LockCase(key)
+		if err := s.each(ctx, func([]any) error { return nil }, query, args...); err != nil {
 			return err
 		}
 	}
@@ -214,7 +213,7 @@ func (c *Cold) removeCase(ctx context.Context, s session, key rondo.CaseKey, bef
 			return err
 		}
 	}
-	if c.dialect.Lock == "" {
+	if !c.dialect.LockRows {
 		return nil
 	}
 	_, err = s.exec(ctx, "DELETE FROM cases WHERE org_id = ? AND case_id = ?", key.OrgID, key.CaseID)
