@@ -25,6 +25,19 @@ const (
 	CodeOverloaded           Code = "overloaded"             // try again later
 	CodeUnavailable          Code = "unavailable"            // store or bus cannot be reached
 	CodeInternal             Code = "internal"               // a defect in Rondo
+
+	// The codes of conversations.
+	CodeConversationNotFound Code = "conversation_not_found" // unknown, expired or foreign
+	CodeConversationBusy     Code = "conversation_busy"      // another turn is under way
+	CodeLeaseLost            Code = "lease_lost"             // another took over while the agent was thinking: nothing was written
+	CodeWorkflowCompleted    Code = "workflow_completed"     // it has ended: no further turns
+	CodeKeyInProgress        Code = "idempotency_in_progress"
+	CodeCardRefused          Code = "card_refused"           // the action, its URL or the card is not allowed here
+	CodeCardSubmitted        Code = "card_already_submitted" // with other data
+	CodeStateCorrupt         Code = "state_corrupt"          // a stored record cannot be read
+	CodeWorkflowLogic        Code = "workflow_logic"         // a guard or an action of the definition failed
+	CodeAgentFailed          Code = "agent_failed"
+	CodeAgentTimeout         Code = "agent_timeout"
 )
 
 // FieldError is one thing wrong with one place of an input.
