@@ -26,6 +26,10 @@ const (
 	TypeHumanReviewCompleted = "human_review.completed"
 	TypeHumanReviewFailed    = "human_review.failed"
 
+	TypeConversationRequested = "conversation.requested"
+	TypeConversationCompleted = "conversation.completed"
+	TypeConversationFailed    = "conversation.failed"
+
 	TypeSetStatusRequested = "case.set_status.requested"
 	TypeSetStatusCompleted = "case.set_status.completed"
 	TypeSetStatusFailed    = "case.set_status.failed"
@@ -54,12 +58,13 @@ var (
 		TypeImagesCheckCompleted, TypeImagesCheckFailed,
 		TypeAIReviewCompleted, TypeAIReviewFailed,
 		TypeHumanReviewCompleted, TypeHumanReviewFailed,
+		TypeConversationCompleted, TypeConversationFailed,
 		TypeSetStatusCompleted, TypeSetStatusFailed,
 		TypeWebhookEmitCompleted,
 	}
 	outbound = [...]string{
 		TypeConsentCheckRequested, TypeImagesCheckRequested, TypeAIReviewRequested,
-		TypeHumanReviewRequested, TypeSetStatusRequested, TypeWebhookEmitRequested,
+		TypeHumanReviewRequested, TypeConversationRequested, TypeSetStatusRequested, TypeWebhookEmitRequested,
 		TypeCaseWorkflowCompleted,
 		TypeWorkflowStarted, TypeWorkflowHalted, TypeWorkflowCompleted,
 		TypeWorkflowCancelled, TypeWorkflowIntervened,

@@ -12,12 +12,13 @@ const (
 	RoleClinicalAPI  Role = "clinical-api"
 	RoleAIReview     Role = "ai-review"
 	RoleHumanReview  Role = "human-review"
+	RoleConversation Role = "conversations" // served by Rondo itself
 	RoleWebhooks     Role = "webhooks"
 )
 
 // Roles lists them, the orchestrator first. The caller owns the result.
 func Roles() []Role {
-	return []Role{RoleOrchestrator, RoleConsent, RoleClinicalAPI, RoleAIReview, RoleHumanReview, RoleWebhooks}
+	return []Role{RoleOrchestrator, RoleConsent, RoleClinicalAPI, RoleAIReview, RoleHumanReview, RoleConversation, RoleWebhooks}
 }
 
 // partners are the modules at the other end of a type's stream.
@@ -29,6 +30,8 @@ func partners(eventType string) []Role {
 		return []Role{RoleAIReview}
 	case TypeHumanReviewRequested, TypeHumanReviewCompleted, TypeHumanReviewFailed:
 		return []Role{RoleHumanReview}
+	case TypeConversationRequested, TypeConversationCompleted, TypeConversationFailed:
+		return []Role{RoleConversation}
 	case TypeCaseCreated, TypeCaseWorkflowCompleted,
 		TypeImagesCheckRequested, TypeImagesCheckCompleted, TypeImagesCheckFailed,
 		TypeSetStatusRequested, TypeSetStatusCompleted, TypeSetStatusFailed:

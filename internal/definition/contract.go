@@ -81,6 +81,8 @@ type Selector struct {
 	Pick            *Pick           `json:"pick,omitempty"`
 	Images          bool            `json:"images,omitempty"`           // the case's images, narrowed to the ids an image check let pass
 	ContextSnapshot bool            `json:"context_snapshot,omitempty"` // the whole context
+	Template        string          `json:"template,omitempty"`         // a param whose {{path}} texts are filled from the context; null = nothing
+	Timeout         bool            `json:"timeout,omitempty"`          // the step's timeout in seconds; nothing when it has none
 
 	Required bool `json:"required,omitempty"`
 }

@@ -318,19 +318,23 @@ func checkSelector(s Selector, at string, params *Schema, depth int, p *problems
 		return
 	}
 	set := 0
-	for _, given := range []bool{s.Param != "", s.Context != "", s.Const != nil, s.Merge != nil, s.Pick != nil, s.Images, s.ContextSnapshot} {
+	for _, given := range []bool{s.Param != "", s.Context != "", s.Const != nil, s.Merge != nil, s.Pick != nil, s.Images, s.ContextSnapshot, s.Template != "", s.Timeout} {
 		if given {
 			set++
 		}
 	}
 	if set != 1 {
-		p.add("selector_invalid", at, `a selector is exactly one of {"param"}, {"context"}, {"const"}, {"merge"}, {"pick"}, {"images": true} and {"context_snapshot": true}`)
+		p.add("selector_invalid", at, `a selector is exactly one of {"param"}, {"context"}, {"const"}, {"merge"}, {"pick"}, {"template"}, {"images": true}, {"context_snapshot": true} and {"timeout": true}`)
 		return
 	}
 	switch {
-	case s.Param != "":
-		if params == nil || params.closed && !slices.Contains(params.props, s.Param) {
-			p.add("param_unknown", at+"/param", "params_schema has no property %s", quote(s.Param))
+	case s.Param != "", s.Template != "":
+		name, member := s.Param, "/param"
+		if s.Template != "" {
+			name, member = s.Template, "/template"
+		}
+		if params == nil || params.closed && !slices.Contains(params.props, name) {
+			p.add("param_unknown", at+member, "params_schema has no property %s", quote(name))
 		}
 	case s.Context != "":
 		if !isPath(s.Context) {

@@ -92,6 +92,13 @@ func (v *validator) checkStepPaths(step *writtenStep, known *knowledge) {
 		for _, path := range templatePaths(step.params["payload_template"]) {
 			v.checkPath(path, at, known, v.warn)
 		}
+	case BehaviourRequest:
+		for _, name := range sortedKeys(step.contract.Request) {
+			param := step.contract.Request[name].Template
+			for _, path := range templatePaths(step.params[param]) {
+				v.checkPath(path, step.at("params", param), known, v.warn)
+			}
+		}
 	case BehaviourDelay:
 		var until string
 		if step.param("until", &until) && isPath(until) {

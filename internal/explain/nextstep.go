@@ -158,7 +158,7 @@ func (f *Facts) inputContext(step *definition.Step) map[string]json.RawMessage {
 // whether it reads them all.
 func readRoots(s *definition.Selector, roots map[string]bool) (all bool) {
 	switch {
-	case s.ContextSnapshot || s.Images: // images are narrowed by whichever step checked them
+	case s.ContextSnapshot || s.Images || s.Template != "": // images are narrowed by whichever step checked them, a template names what it likes
 		return true
 	case s.Context != "":
 		roots[root(s.Context)] = true

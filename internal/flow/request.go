@@ -107,8 +107,25 @@ func (m *move) selected(step *definition.Step, s *definition.Selector) json.RawM
 		return m.images()
 	case s.ContextSnapshot:
 		return writeMembers(m.inst.Context)
+	case s.Template != "":
+		return m.filled(step.Params[s.Template])
+	case s.Timeout && step.Timeout > 0:
+		return inSeconds(step.Timeout)
 	}
 	return s.Const
+}
+
+// filled is a param with its {{path}} texts filled from the context; nil when
+// nothing is there, or more than a step may carry.
+func (m *move) filled(template json.RawMessage) json.RawMessage {
+	if isNull(template) {
+		return nil
+	}
+	rendered, fits := m.render(template)
+	if !fits || isNull(rendered) {
+		return nil
+	}
+	return rendered
 }
 
 // merged joins objects, shallowly; later ones win.
