@@ -192,8 +192,8 @@ func TestStepKindsAreJudgedWhole(t *testing.T) {
 		pointers       []string
 	}{
 		"built-in name":  {"halt", weigh, []string{"/name"}},
-		"kept name":      {"converse", weigh, []string{"/name"}},
-		"kept name too":  {"start_run", weigh, []string{"/name"}},
+		"built-in too":   {"converse", weigh, []string{"/name"}},
+		"kept name":      {"start_run", weigh, []string{"/name"}},
 		"no word":        {"Weigh it", weigh, []string{"/name"}},
 		"name and shape": {"", `{"behaviour":"dream"}`, []string{"/name", "/contract/behaviour"}},
 		"foreign events": {"weigh", `{"behaviour":"request","outcomes":[{"outcome":"on_complete"}],"events":{"requested":"ai_review.requested","completed":"ext.w.completed","failed":"ext.w.failed"}}`, []string{"/contract/events/requested"}},

@@ -199,7 +199,7 @@ func TestListsAreComplete(t *testing.T) {
 		{"validation code", "docs/definitions.md", words(t, `(?:add|warn|report)\("([a-z_]+)"`, "internal/definition/document.go", "internal/definition/reader.go", "internal/definition/validate*.go", "internal/definition/behave.go"), 45},
 		{"step kind", "docs/definitions.md", kinds(), 13},
 		{"reason code", "docs/definitions.md", reasons(), 10},
-		{"metric", "docs/operations.md", words(t, `"((?:workflow|rondo)_[a-z_]+)"`, "internal/metrics/metrics.go"), 15},
+		{"metric", "docs/operations.md", words(t, `"((?:workflow|rondo)_[a-z_]+)"`, "internal/metrics/metrics.go", "internal/metrics/chat.go"), 15},
 		{"event type", "docs/modules.md", event.Types(), 20},
 		{"outcome", "docs/concepts.md", words(t, `Outcome = "(\w+)"`, "eventrecord.go"), 7},
 		{"invariant", "docs/simulation.md", words(t, `broken\("(I\d+)"`, "internal/invariant/*.go", "internal/sim/*.go"), 8},

@@ -71,6 +71,8 @@ type Metrics struct {
 	busHeld     *prometheus.GaugeVec
 	httpSeconds *prometheus.HistogramVec
 	httpTotal   *prometheus.CounterVec
+
+	chat chatMetrics
 }
 
 // New makes a set of counters, all at zero.
@@ -105,6 +107,8 @@ func New(opts Options) *Metrics {
 
 	m.httpTotal = m.counters("rondo_http_requests_total", "HTTP requests answered.", "method", "route", "status")
 	m.httpSeconds = m.histograms("rondo_http_request_duration_seconds", "Time to answer an HTTP request, streams left out.", prometheus.ExponentialBuckets(0.0005, 2, 15), "route")
+
+	m.chat = m.chatMetrics()
 
 	if opts.Runtime {
 		m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

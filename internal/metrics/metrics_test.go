@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/metrics"
@@ -58,6 +59,28 @@ func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
 		"dead letters and parked": {
 			func(m *metrics.Metrics) { m.DeadLettered(3); m.DeadLettered(0); m.Parked(2) },
 			[]string{`rondo_dead_letters_total 3`, `rondo_parked_events_total 2`},
+		},
+		"turns": {
+			func(m *metrics.Metrics) {
+				m.Chat().Turn("send", 20*time.Millisecond, 30*time.Millisecond, nil)
+				m.Chat().Turn("send", 0, time.Millisecond, &rondo.Error{Code: rondo.CodeConversationBusy})
+			},
+			[]string{
+				`rondo_chat_turns_total{kind="send",result="ok"} 1`, `rondo_chat_turns_total{kind="send",result="conversation_busy"} 1`,
+				`rondo_chat_turn_duration_seconds_count{kind="send"} 2`, `rondo_chat_agent_duration_seconds_count 1`,
+			},
+		},
+		"leases and timers of conversations": {
+			func(m *metrics.Metrics) {
+				m.Chat().Contended()
+				m.Chat().Lost()
+				m.Chat().Fired(20 * time.Millisecond)
+				m.Chat().SetBreaker("copilot", true)
+			},
+			[]string{
+				`rondo_chat_contended_total 1`, `rondo_chat_lease_lost_total 1`, `rondo_chat_timer_lateness_seconds_bucket{le="0.04"} 1`,
+				`rondo_chat_breaker_open{agent="copilot"} 1`,
+			},
 		},
 		"gauges": {
 			func(m *metrics.Metrics) {
