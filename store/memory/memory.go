@@ -22,7 +22,10 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.Conversations = (*Store)(nil)
+)
 
 // Options say how a store is opened.
 type Options struct {
@@ -51,6 +54,9 @@ type Store struct {
 	retention   map[string]rondo.RetentionPolicy // by org
 	answers     map[answerKey]rondo.Answer
 	launched    time.Time
+
+	conversations map[string]*conversationRow
+	keys          map[store.ConversationKey]*keyRow
 }
 
 // Open returns an empty store.
@@ -67,6 +73,9 @@ func Open(opts Options) *Store {
 		stepKinds:   map[kindKey][]rondo.StepKind{},
 		retention:   map[string]rondo.RetentionPolicy{},
 		answers:     map[answerKey]rondo.Answer{},
+
+		conversations: map[string]*conversationRow{},
+		keys:          map[store.ConversationKey]*keyRow{},
 	}
 }
 
