@@ -58,6 +58,7 @@ type CaseLink struct {
 	CorrelationID string    `json:"correlationId"`
 	RequestID     string    `json:"requestId"`           // the event that asked for it
 	DeadlineAt    time.Time `json:"deadlineAt,omitzero"` // when the step stops waiting
+	CompletedType string    `json:"completedType"`       // type of the event that tells the step how it ended
 }
 
 // WorkflowState is what a client sees of the workflow.
@@ -91,6 +92,7 @@ type ConversationState struct {
 	Machine    json.RawMessage       `json:"machine,omitempty"` // snapshot of the statechart; missing in older records
 	Timers     []ConversationTimer   `json:"timers,omitempty"`
 	Provenance map[string]Provenance `json:"provenance,omitempty"` // by collected field
+	Proposed   map[string]Provenance `json:"proposed,omitempty"`   // by field: changes that confirm_on_change holds back
 	Pending    []RaisedEvent         `json:"pending,omitempty"`    // events for cases that are not confirmed yet
 	TurnNumber int                   `json:"turnNumber"`           // of the last turn record; timers and ends have one too
 }
@@ -193,7 +195,7 @@ type Progress struct {
 
 // TurnMeta says what one turn changed.
 type TurnMeta struct {
-	TurnNumber        int                        `json:"turnNumber"` // turnCount after this turn
+	TurnNumber        int                        `json:"turnNumber"` // of its record; the turnCount after this turn while no timer has a record
 	StateChanged      bool                       `json:"stateChanged"`
 	CollectedThisTurn map[string]json.RawMessage `json:"collectedThisTurn"`
 }
