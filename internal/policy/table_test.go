@@ -77,6 +77,18 @@ var imports = map[string]rule{
 	"bus/embedded":            {rondo: with(ports, "bus/internal/outage"), third: []string{xsync}}, // a bus on the store's own log
 	"bus/redis":               {rondo: with(contracts, "bus", "bus/internal/outage"), third: []string{redisDriver, xsync}},
 
+	// The port to AI agents, its conformance suite and its drivers.
+	"agent":                   {rondo: []string{"."}},
+	"agent/internal/preamble": {},
+	"agent/internal/sse":      {},
+	"agent/internal/wire":     {rondo: []string{"agent", "agent/internal/sse"}},
+	"agent/echo":              {rondo: []string{".", "agent", "agent/internal/preamble"}},
+	"agent/scripted":          {rondo: []string{".", "agent", "agent/internal/preamble"}, third: []string{yaml}},
+	"agent/copilot":           {rondo: []string{".", "agent", "agent/internal/sse", "agent/internal/wire"}},
+	"agent/openai":            {rondo: []string{".", "agent", "agent/internal/sse", "agent/internal/wire"}},
+	"agent/breaker":           {rondo: []string{".", "agent"}},
+	"agent/agenttest":         {rondo: []string{".", "agent"}},
+
 	// The application: the core and the ports, no driver of a technology. The
 	// embedded bus is none: it stands on the store port alone, and the engine
 	// needs to know that a commit already made its events durable.
