@@ -9,6 +9,19 @@
 // Guards are expressions of internal/cond. Actions are assign, raise and
 // raiseCaseEvent; any other name is refused when a machine is compiled.
 //
+// # Where it differs from XState
+//
+// What XState leaves undefined or takes by accident is refused by Compile: two
+// states with one id, targets that cannot be active together, children or
+// transitions of final states, history that leads to history, actors, named delays.
+// Without an output of its own, a machine's output is that of its final state. A
+// transition of after may say "timer": "remaining": when its state is entered again,
+// the timer goes on with the time that was left when the state was left, instead of
+// starting anew ("restart", the default and XState's way).
+//
+// Members of states, on and after are ordered as JavaScript orders them: names
+// that are array indices first, by number, then the others as written.
+//
 // # Guarantees
 //
 //  1. A Machine is immutable and safe for concurrent use.
@@ -44,10 +57,17 @@ type Scope struct {
 type Snapshot struct {
 	Value   json.RawMessage            `json:"value"` // XState's state value: "a" or {"a":"b"} or {"r1":…,"r2":…}
 	Context map[string]json.RawMessage `json:"context"`
-	History map[string]json.RawMessage `json:"history,omitempty"` // by id of the history state's parent: state ids
+	History map[string]json.RawMessage `json:"history,omitempty"` // by id of the history state: array of state ids
 	Timers  []Timer                    `json:"timers,omitempty"`  // in the order they were set
-	Status  string                     `json:"status"`            // active, done
-	Output  json.RawMessage            `json:"output,omitempty"`  // of a machine that is done
+	// Paused is the time left, in nanoseconds, of timers of the kind "remaining" whose
+	// state was left before they fired, by id of the timer.
+	Paused map[string]time.Duration `json:"paused,omitempty"`
+	// Entered are the ids of the active states without children in the order they
+	// were entered, which is the order their always transitions are asked in. nil =
+	// document order.
+	Entered []string        `json:"entered,omitempty"`
+	Status  string          `json:"status"`           // active, done
+	Output  json.RawMessage `json:"output,omitempty"` // of a machine that is done
 }
 
 // The statuses of a snapshot.
@@ -56,10 +76,10 @@ const (
 	Done   = "done"
 )
 
-// Timer is an after transition that waits. Firing it is sending the event
-// FiredType(timer) at or after DueAt.
+// Timer is an after transition that waits. It is fired with Machine.Fire at or
+// after DueAt.
 type Timer struct {
-	ID    string    `json:"id"`    // "state.id#key": one per state and delay
+	ID    string    `json:"id"`    // "<state id>#<delay>": one per state and delay
 	State string    `json:"state"` // id of the state that set it
 	Event string    `json:"event"` // xstate.after.<delay>.<state id>
 	DueAt time.Time `json:"dueAt"`
@@ -68,10 +88,10 @@ type Timer struct {
 // Result is what one event did.
 type Result struct {
 	Snapshot Snapshot
-	Handled  bool       // a transition was taken
+	Handled  bool       // a transition was taken for the event itself, not only an always
 	Changed  bool       // the state value is another one
 	Effects  []Effect   // raiseCaseEvent actions, in order
-	Asked    []Question // transitions that were asked, in order, with their guards
+	Asked    []Question // transitions that were asked, in order, with their guards; at most MaxAsked
 	Path     []string   // ids of the states entered, in order
 }
 

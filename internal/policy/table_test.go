@@ -59,6 +59,7 @@ var imports = map[string]rule{
 	"internal/cond":       {rondo: with(contracts, "internal/canon"), pure: true},
 	"internal/definition": {rondo: with(contracts, "internal/canon", "internal/cond"), third: []string{jsonExperiment, jsonSchema, yaml}, pure: true},
 	"internal/flow":       {rondo: core, third: []string{jsonExperiment}, pure: true},
+	"internal/chart":      {rondo: []string{".", "internal/canon", "internal/cond"}, pure: true},
 	"internal/explain":    {rondo: core, pure: true},
 	"internal/deftest":    {rondo: core, third: []string{jsonExperiment}, pure: true},
 
