@@ -3,6 +3,11 @@ package turn
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/rondo-engine/rondo/internal/chart"
+	"github.com/rondo-engine/rondo/internal/cond"
 )
 
 // Definition is a conversation definition, compiled. It is immutable and safe for
@@ -14,6 +19,22 @@ type Definition struct {
 	Busy         Busy
 	AgentTimeout time.Duration   // 0 = not said
 	OutputSchema json.RawMessage // as written; nil = Rondo's own
+
+	machine       *chart.Machine
+	config        json.RawMessage            // of the machine
+	context       map[string]json.RawMessage // of the machine's own, as it begins
+	states        *state
+	signals       []signal
+	merge         policies
+	minConfidence string
+	schema        *jsonschema.Schema
+	template      string // "" = Rondo's own
+}
+
+// signal is a rule that makes an event of an answer.
+type signal struct {
+	when  *cond.Expr
+	event string
 }
 
 // Binding says which agent a definition wants.

@@ -24,6 +24,7 @@ type Reply struct {
 	Payload    *rondo.ExtractedPayload `json:"payload,omitempty"`
 	Extraction []rondo.Candidate       `json:"extraction,omitempty"`
 	Suggested  []string                `json:"suggested,omitempty"` // titles of suggested actions
+	Citations  []string                `json:"citations,omitempty"` // addresses that schema.org entities refer to
 	Handoff    bool                    `json:"handoff,omitempty"`   // raises HANDOFF
 	Ended      string                  `json:"ended,omitempty"`     // code of endOfConversation; "" = it goes on
 }

@@ -1,0 +1,137 @@
+package turn
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// The words of a context template that are filled in.
+const (
+	placeStep = "{step}"
+	placeData = "{dataJson}"
+	placeTurn = "{turnCount}"
+	placeUser = "{userMessage}"
+)
+
+// defaultTemplate is the preamble that agents get to read.
+const defaultTemplate = "[CONTEXT]\nPhase: " + placeStep + "\nCollected data: " + placeData +
+	"\nTurn number: " + placeTurn + "\n[/CONTEXT]\n\n" + placeUser
+
+// maxPreamble bounds what stands around the user's text, in UTF-16 units.
+const maxPreamble = 2000
+
+// How the collected data was shortened to make the preamble fit.
+const (
+	TruncatedKeys    = "keys"    // the names of the fields alone, as a JSON array
+	TruncatedOmitted = "omitted" // not even those: the JSON text "omitted"
+)
+
+// Query writes what the agent is sent for a user's text: where the workflow
+// stands, then the text, which is never cut. truncation says whether the data was
+// shortened to fit: "", TruncatedKeys or TruncatedOmitted.
+func (d *Definition) Query(before rondo.ConversationState, userText string) (query, truncation string) {
+	template := d.template
+	if template == "" {
+		template = defaultTemplate
+	}
+	forms := []struct {
+		truncation string
+		data       func() string
+	}{
+		{"", func() string { return dataJSON(before.CollectedData) }},
+		{TruncatedKeys, func() string { return keysJSON(before.CollectedData) }},
+		{TruncatedOmitted, func() string { return `"omitted"` }},
+	}
+	fill := func(data, user string) string {
+		return substitute(template, map[string]string{
+			placeStep: before.Step, placeData: data, placeTurn: strconv.Itoa(before.TurnCount), placeUser: user,
+		})
+	}
+	for _, form := range forms {
+		data := form.data()
+		truncation = form.truncation
+		if units(fill(data, "")) <= maxPreamble || form.truncation == TruncatedOmitted {
+			return fill(data, userText), truncation
+		}
+	}
+	return userText, truncation
+}
+
+// substitute fills a template in one literal pass: what is filled in is not looked
+// at again, and no character in it means anything.
+func substitute(template string, values map[string]string) string {
+	var b strings.Builder
+	for template != "" {
+		open := strings.IndexByte(template, '{')
+		if open < 0 {
+			break
+		}
+		b.WriteString(template[:open])
+		template = template[open:]
+		word, known := placeholderAt(template)
+		if !known {
+			word = "{"
+			b.WriteString(word)
+		} else {
+			b.WriteString(values[word])
+		}
+		template = template[len(word):]
+	}
+	b.WriteString(template)
+	return b.String()
+}
+
+// placeholderAt returns the word that a text begins with.
+func placeholderAt(s string) (string, bool) {
+	for _, word := range []string{placeStep, placeData, placeTurn, placeUser} {
+		if strings.HasPrefix(s, word) {
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// OlderQuery writes the block that older clients' context is sent as.
+func OlderQuery(c rondo.WorkflowContext, query string) string {
+	constraints := "none"
+	if len(c.Constraints) > 0 {
+		constraints = strings.Join(c.Constraints, " | ")
+	}
+	return "[WORKFLOW_CONTEXT]\nstep: " + c.Step + "\nconstraints: " + constraints +
+		"\ndata: " + dataJSON(c.CollectedData) + "\n[/WORKFLOW_CONTEXT]\n\n" + query
+}
+
+// dataJSON writes collected data in one line, by name.
+func dataJSON(data map[string]json.RawMessage) string {
+	if len(data) == 0 {
+		return "{}"
+	}
+	written, err := compact(data)
+	if err != nil { // not from JSON: name what there is
+		return keysJSON(data)
+	}
+	return string(written)
+}
+
+func keysJSON(data map[string]json.RawMessage) string {
+	written, err := compact(slices.Sorted(maps.Keys(data)))
+	if err != nil {
+		return "[]"
+	}
+	return string(written)
+}
+
+// units counts UTF-16 code units, as the clients of this API do.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
