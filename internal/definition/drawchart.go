@@ -10,7 +10,7 @@ import (
 
 // chart carries one drawing of a statechart.
 type chart struct {
-	chartChecker
+	chartReader
 	graph graph
 	nodes map[string]drawnNode
 }
@@ -36,9 +36,9 @@ func drawConversation(body json.RawMessage, p *problems) *drawing {
 		return nil
 	}
 	c := chart{
-		chartChecker: chartChecker{problems: p, ids: map[string]*state{}},
-		graph:        graph{start: chartStart, nodes: []string{chartStart}, out: map[string][]edge{}},
-		nodes:        map[string]drawnNode{chartStart: {name: chartStart, shape: shapeStart}},
+		chartReader: chartReader{problems: p, ids: map[string]*state{}},
+		graph:       graph{start: chartStart, nodes: []string{chartStart}, out: map[string][]edge{}},
+		nodes:       map[string]drawnNode{chartStart: {name: chartStart, shape: shapeStart}},
 	}
 	root := c.read(written.Machine, "/machine", nil)
 	if root == nil {
@@ -79,7 +79,7 @@ func (c *chart) begin(node string, s *state) {
 		switch {
 		case s.Type == "parallel":
 			c.lead(edge{from: node, outcome: name, to: s.children[name].at, branch: true})
-		case name == s.Initial:
+		case name == s.begins():
 			c.lead(edge{from: node, outcome: "initial", to: s.children[name].at, branch: true})
 		}
 	}
@@ -144,7 +144,7 @@ func (s *state) subtitle() string {
 	case s.Type == "parallel":
 		what = fmt.Sprintf("%d side by side", len(s.children))
 	case len(s.children) > 0:
-		what = "begins with " + cmp.Or(s.Initial, "nothing")
+		what = "begins with " + cmp.Or(s.begins(), "nothing")
 	}
 	if meta.Step != "" && meta.Step != s.key {
 		what = strings.TrimPrefix(what+", ", "state, ") + "step " + meta.Step

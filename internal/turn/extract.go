@@ -33,6 +33,9 @@ func (s *search) extract(number int, a rondo.Activity, role string, cards []plac
 	at := -1
 	for _, p := range places {
 		data, why := p.find()
+		if data != nil && !holdable(data) {
+			data, why = nil, "it is nested too deeply, or has a number that cannot be held"
+		}
 		switch {
 		case why == absent:
 			continue
@@ -50,6 +53,39 @@ func (s *search) extract(number int, a rondo.Activity, role string, cards []plac
 		}
 	}
 	return found, at
+}
+
+// maxPayloadDepth bounds how deeply structured data is nested.
+const maxPayloadDepth = 64
+
+// holdable reports whether guards can look at everything in an object.
+func holdable(members map[string]json.RawMessage) bool {
+	for _, raw := range members {
+		var value any
+		if json.Unmarshal(raw, &value) != nil || deeper(value, maxPayloadDepth) {
+			return false
+		}
+	}
+	return true
+}
+
+// deeper reports whether a value is nested more than so many levels.
+func deeper(value any, levels int) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, inside := range value {
+			if levels == 0 || deeper(inside, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, inside := range value {
+			if levels == 0 || deeper(inside, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // absent is the reason that is not worth a word: there was nothing to look at.

@@ -3,6 +3,39 @@
 // into what was collected, moves the statechart, and says what must be stored and
 // answered. Everything comes in as an argument, time and ids too.
 //
+// # Guarantees
+//
+//  1. Nothing here does I/O, reads a clock or panics, whatever an agent answers.
+//  2. What comes in is never changed, and what comes out shares nothing with it.
+//  3. A state that is written as JSON and read again goes on as if it had never
+//     been written. Values keep the form they were written in.
+//  4. An answer never fails a turn. Only the definition's own rules can
+//     (CodeWorkflowLogic), or a stored snapshot that does not fit
+//     (CodeStateCorrupt).
+//
+// # The status of a workflow
+//
+// A machine that is done has completed the workflow. Before that, the deepest
+// active state with meta.status (active, completed or error) sets it; of parallel
+// regions the first in written order that says something counts. Where no state
+// says anything, the workflow is active. An agent that ends the conversation
+// completes the workflow (completedSuccessfully) or makes it an error (any other
+// code) for that turn. An error accepts further turns, completed does not.
+//
+// # What an answer means to the machine
+//
+// Data is merged first. Then HANDOFF is sent if the agent handed over and the
+// machine does something then; else, unless the answer's confidence is below
+// minConfidence, the event of the first signal rule that holds; else NO_SIGNAL, if
+// an active state names it (a wildcard does not ask for it).
+//
+// A change that confirm_on_change holds back counts when a later turn says the same
+// value again; saying the old value takes it back.
+//
+// The members step, collectedData, turnCount and lastRecommendation of the
+// machine's context are the workflow's: an assign to collectedData changes what was
+// collected, an assign to one of the others is forgotten with the turn.
+//
 // It imports the root package, internal/cond, internal/canon and internal/chart,
 // and the JSON Schema library.
 package turn
