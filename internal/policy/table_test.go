@@ -97,6 +97,7 @@ var imports = map[string]rule{
 	"internal/caseloop": {rondo: with(core, "store", "bus"), third: []string{xsync}},
 	"internal/metrics":  {rondo: contracts, third: []string{prometheus}},
 	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics"), third: []string{xsync}},
+	"engine/chat":       {rondo: []string{".", "store", "agent", "internal/canon", "internal/turn"}},
 
 	// What modules and clients import.
 	"worker":         {rondo: with(contracts, "bus"), third: []string{xsync}},
