@@ -73,6 +73,7 @@ var imports = map[string]rule{
 	"store/sqlite":            {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{sqliteDriver}},
 	"store/postgres":          {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{postgresDriver}},
 	"store/mysql":             {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{mysqlDriver}},
+	"store/redis":             {rondo: with(contracts, "store"), third: []string{redisDriver}}, // conversations alone
 	"bus":                     {rondo: contracts},
 	"bus/bustest":             {rondo: with(contracts, "bus"), third: []string{cmp, rapid, xsync}},
 	"bus/internal/outage":     {rondo: []string{"."}},
@@ -143,7 +144,7 @@ var exclusive = map[string][]string{
 	sqliteDriver:   {"store/sqlite"},
 	postgresDriver: {"store/postgres", "internal/testenv"},
 	mysqlDriver:    {"store/mysql", "internal/testenv"},
-	redisDriver:    {"bus/redis", "internal/testenv"},
+	redisDriver:    {"bus/redis", "store/redis", "internal/testenv"},
 }
 
 // testSupport may be imported by tests and by each other, by nothing that ships.

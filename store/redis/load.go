@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Load implements store.Conversations. Nobody else writes while the lease is held,
+// so a plain pipeline sees one state.
+func (s *Store) Load(ctx context.Context, id string, at time.Time) (*store.StoredConversation, error) {
+	found, err := s.load(ctx, "load conversation", id, at, s.client.Pipeline())
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// Conversation implements store.Conversations. Somebody may be writing, so it reads
+// in a transaction.
+func (s *Store) Conversation(ctx context.Context, owner store.Owner, at time.Time) (*store.StoredConversation, error) {
+	const op = "read conversation"
+	found, err := s.load(ctx, op, owner.ID, at, s.client.TxPipeline())
+	if found != nil && (found.Conversation.TenantID != owner.TenantID || found.Conversation.UserID != owner.UserID) {
+		return nil, unknown(op) // also when it cannot be read: that is for its owner to know
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// load reads record and state. With an error about what it read it returns the owner
+// all the same.
+func (s *Store) load(ctx context.Context, op, id string, at time.Time, pipe redis.Pipeliner) (*store.StoredConversation, error) {
+	if id == "" {
+		return nil, unknown(op)
+	}
+	c := s.names.conversation(id)
+	documents := pipe.MGet(ctx, c.conv, c.wf)
+	meta := pipe.HMGet(ctx, c.meta, "expires", "tenant", "user")
+	left := pipe.PTTL(ctx, c.conv)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, failed(op, err)
+	}
+	record, ok := documents.Val()[0].(string)
+	expires, _ := meta.Val()[0].(string)
+	end := expiry(expires, left.Val(), at)
+	if !ok || !end.IsZero() && !end.After(at) {
+		return nil, unknown(op)
+	}
+	found := &store.StoredConversation{ExpiresAt: end}
+	var err error
+	if found.Conversation, err = decodeConversation(op, id, record); err != nil {
+		found.Conversation.TenantID, _ = meta.Val()[1].(string)
+		found.Conversation.UserID, _ = meta.Val()[2].(string)
+		return found, err
+	}
+	state, ok := documents.Val()[1].(string)
+	if !ok {
+		return found, corrupt(op, "the conversation is stored without its state", nil)
+	}
+	return found, decode(op, "state", state, &found.State)
+}
+
+// expiry is when a conversation ends: what was written, or for an earlier record
+// what Redis says; zero = never.
+func expiry(written string, left time.Duration, at time.Time) time.Time {
+	if us, err := strconv.ParseInt(written, 10, 64); err == nil {
+		return time.UnixMicro(us).UTC()
+	}
+	if left > 0 {
+		return at.Add(left)
+	}
+	return time.Time{}
+}
+
+// ended reports whether a conversation is not there any more by the caller's clock.
+func ended(written string, at time.Time) bool {
+	us, err := strconv.ParseInt(written, 10, 64)
+	return err == nil && us <= at.UnixMicro()
+}
+
+// readMember reads a member that stands for itself, such as a card, with the expiry
+// of its conversation: "" when either is gone.
+func (s *Store) readMember(ctx context.Context, op string, c conversation, hash, member string, at time.Time) (string, error) {
+	pipe := s.client.Pipeline()
+	text := pipe.HGet(ctx, hash, member)
+	expires := pipe.HGet(ctx, c.meta, "expires")
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return "", failed(op, err)
+	}
+	if ended(expires.Val(), at) {
+		return "", nil
+	}
+	return text.Val(), nil
+}
+
+// Card implements store.Conversations.
+func (s *Store) Card(ctx context.Context, id string, at time.Time, cardID string) (*rondo.Card, error) {
+	const op = "read card"
+	c := s.names.conversation(id)
+	text, err := s.readMember(ctx, op, c, c.cards, cardID, at)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	var card rondo.Card
+	if err := decode(op, "card", text, &card); err != nil {
+		return nil, err
+	}
+	return &card, nil
+}
