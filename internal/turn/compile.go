@@ -118,6 +118,7 @@ func (c *compiler) machine(raw json.RawMessage, at string) {
 	machine, problems := chart.Compile(raw)
 	for _, problem := range problems {
 		problem.Pointer = at + problem.Pointer
+		problem.Code = codeOfAll(problem.Code)
 		c.problems = append(c.problems, problem)
 	}
 	if len(problems) > 0 {
@@ -142,6 +143,28 @@ func (c *compiler) machine(raw json.RawMessage, at string) {
 		}
 		return true
 	})
+}
+
+// codeOfAll names a mistake in a machine as the same mistake is named in every
+// definition; most have names of their own.
+func codeOfAll(code string) string {
+	switch code {
+	case "syntax":
+		return "invalid_json"
+	case "type":
+		return "wrong_type"
+	case "bad_type":
+		return "unknown_value"
+	case "missing_initial":
+		return "missing_member"
+	case "unknown_target":
+		return "target_unknown"
+	case "unknown_root":
+		return "path_unknown"
+	case "bad_guard":
+		return "expr_invalid"
+	}
+	return code
 }
 
 func (c *compiler) signals(raw json.RawMessage, at string) {
