@@ -19,6 +19,16 @@ func (c *connections) Write(ctx context.Context, work func(sqlstore.Querier) err
 	return races().Write(ctx, c.db, "mysql: commit", work)
 }
 
+// Gather implements sqlstore.Runner: the server gathers commits by itself.
+func (c *connections) Gather(ctx context.Context, work func(context.Context, sqlstore.Querier) error) error {
+	return c.Write(ctx, func(q sqlstore.Querier) error { return work(ctx, q) })
+}
+
+// Alone implements sqlstore.Runner.
+func (c *connections) Alone(ctx context.Context, work func(context.Context, sqlstore.Querier) error) error {
+	return races().Alone(ctx, c.db, work)
+}
+
 // migrationSeconds is how long one process waits for another's migration.
 const migrationSeconds = 600
 

@@ -38,7 +38,10 @@ import (
 	"github.com/rondo-engine/rondo/store/internal/sqlstore"
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.Conversations = (*Store)(nil)
+)
 
 //go:embed migrations/*.sql
 var migrations embed.FS

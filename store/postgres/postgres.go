@@ -37,7 +37,10 @@ import (
 	"github.com/rondo-engine/rondo/store/internal/sqlstore"
 )
 
-var _ store.Store = (*Store)(nil)
+var (
+	_ store.Store         = (*Store)(nil)
+	_ store.Conversations = (*Store)(nil)
+)
 
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -158,6 +161,16 @@ func (c *connections) Reader() sqlstore.Querier { return c.db }
 // Write implements sqlstore.Runner.
 func (c *connections) Write(ctx context.Context, work func(sqlstore.Querier) error) error {
 	return races().Write(ctx, c.db, "postgres: commit", work)
+}
+
+// Gather implements sqlstore.Runner: the server gathers commits by itself.
+func (c *connections) Gather(ctx context.Context, work func(context.Context, sqlstore.Querier) error) error {
+	return c.Write(ctx, func(q sqlstore.Querier) error { return work(ctx, q) })
+}
+
+// Alone implements sqlstore.Runner.
+func (c *connections) Alone(ctx context.Context, work func(context.Context, sqlstore.Querier) error) error {
+	return races().Alone(ctx, c.db, work)
 }
 
 // migrationKey is the advisory lock that migrations hold: "rondo" in ASCII.

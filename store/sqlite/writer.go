@@ -20,6 +20,8 @@ type writer struct {
 	readers *sql.DB
 	busy    time.Duration
 
+	gathering gathering
+
 	// The rest belongs to whoever has the turn.
 	statements map[string]sqldriver.Stmt
 	args       []sqldriver.NamedValue
@@ -64,6 +66,10 @@ func (w *writer) Close() error {
 		errs = append(errs, s.Close())
 	}
 	clear(w.statements)
+	for _, s := range w.gathering.statements {
+		errs = append(errs, s.Close())
+	}
+	clear(w.gathering.statements)
 	return errors.Join(append(errs, w.readers.Close(), w.conn.Close(), w.db.Close())...)
 }
 

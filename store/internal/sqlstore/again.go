@@ -69,6 +69,18 @@ func (r Races) Write(ctx context.Context, db *sql.DB, op string, work func(Queri
 	return err
 }
 
+// Alone runs statements that each commit by themselves until they do not lose a
+// race.
+func (r Races) Alone(ctx context.Context, db *sql.DB, work func(context.Context, Querier) error) error {
+	var err error
+	for range attempts {
+		if err = work(ctx, db); !r.Again(err) {
+			break
+		}
+	}
+	return err
+}
+
 func (r Races) write(ctx context.Context, db *sql.DB, op string, work func(Querier) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

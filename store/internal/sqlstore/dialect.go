@@ -85,6 +85,13 @@ type Runner interface {
 	// Write runs work in one transaction and commits it when work returns nil. It
 	// runs work again after a deadlock or a serialisation failure.
 	Write(ctx context.Context, work func(Querier) error) error
+	// Gather is Write for short work that many callers do at once: it may share its
+	// transaction with theirs, and an error of one undoes its own statements only.
+	// work must use the context that it is given. A commit that failed may have
+	// happened unless the database itself refused it.
+	Gather(ctx context.Context, work func(context.Context, Querier) error) error
+	// Alone is Gather for work of which every statement may commit by itself.
+	Alone(ctx context.Context, work func(context.Context, Querier) error) error
 	// MigrationLock runs work on one connection while no other process migrates.
 	MigrationLock(ctx context.Context, work func(Querier) error) error
 	// Close releases the connections.

@@ -29,6 +29,12 @@
 //     that ordinary events pay for no index of it. loose_events does the same for
 //     what people look for in the ledger, attributes for what they search by.
 //   - cases holds the lock row of a case on MariaDB.
+//   - A conversation is one row with its documents; messages, turns and cards are
+//     rows of their own that a turn only adds to. conversations.sweep_at is never
+//     later than expires_at and does not follow it: turns, which all push the
+//     expiry back, then change no index of it, and the sweeper that meets a
+//     conversation too early moves the mark.
+//   - conversation_keys.id is a digest of the key and its scope.
 //   - events.type is not indexed: only the first group that ever joins a stream
 //     of the embedded bus looks for it.
 //

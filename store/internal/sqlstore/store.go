@@ -29,6 +29,18 @@ func (c *Cold) write(ctx context.Context, op string, work func(session) error) e
 	return c.wrap(op, err)
 }
 
+// gather is write for short work that many callers do at once; see Runner.
+func (c *Cold) gather(ctx context.Context, op string, work func(context.Context, session) error) error {
+	err := c.run.Gather(ctx, func(ctx context.Context, q Querier) error { return work(ctx, session{q, c.dialect}) })
+	return c.wrap(op, err)
+}
+
+// alone is gather for work of which every statement may commit by itself.
+func (c *Cold) alone(ctx context.Context, op string, work func(context.Context, session) error) error {
+	err := c.run.Alone(ctx, func(ctx context.Context, q Querier) error { return work(ctx, session{q, c.dialect}) })
+	return c.wrap(op, err)
+}
+
 // callerError is what a callback returned: it goes back as it is.
 type callerError struct{ error }
 
