@@ -145,7 +145,7 @@ func (s *Service) fire(ctx context.Context, d *draft, lease store.Lease, timer r
 	if err := s.draftFired(d, timer); err != nil {
 		return err
 	}
-	d.record.Kind, d.record.Input = rondo.TurnByTimer, rondo.TurnInput{TimerID: timer.ID}
+	d.record.Input = rondo.TurnInput{TimerID: timer.ID}
 	return storeError("writing what a timer did", s.put(ctx, d.write(lease, s.now(), s.cfg.TTL)))
 }
 
@@ -153,7 +153,7 @@ func (s *Service) draftFired(d *draft, timer rondo.ConversationTimer) error {
 	now := s.now()
 	if ended(d) {
 		d.state.Timers = nil
-		d.record = &rondo.TurnRecord{Number: d.state.TurnNumber + 1, At: now, From: d.state.Step, To: d.state.Step, Definition: d.conversation.Definition}
+		d.record = &rondo.TurnRecord{Kind: rondo.TurnByTimer, Number: d.state.TurnNumber + 1, At: now, From: d.state.Step, To: d.state.Step, Definition: d.conversation.Definition}
 		d.state.TurnNumber++
 		return nil
 	}

@@ -2,6 +2,9 @@ package chat
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/turn"
@@ -73,7 +76,7 @@ func (s *Service) Turn(ctx context.Context, caller Caller, id string, number int
 // Replay runs the recorded turns of a conversation through another definition,
 // without the agent, and says where the two part.
 func (s *Service) Replay(ctx context.Context, caller Caller, id string, definition *turn.Definition) (turn.Replayed, error) {
-	_, id, err := s.find(ctx, caller, id)
+	found, id, err := s.find(ctx, caller, id)
 	if err != nil {
 		return turn.Replayed{}, err
 	}
@@ -88,9 +91,23 @@ func (s *Service) Replay(ctx context.Context, caller Caller, id string, definiti
 			return turn.Replayed{}, &rondo.Error{Code: rondo.CodeTooLarge, Message: "the conversation has too many turns to replay", Hint: "replay a shorter one"}
 		}
 		if len(page) < replayPage {
-			return turn.Replay(definition, records)
+			return turn.Replay(definition, withStart(records, found.Conversation.CreatedAt))
 		}
 	}
+}
+
+// withStart adds the record of a start that was written together with the first
+// turn and has none of its own.
+func withStart(records []rondo.TurnRecord, at time.Time) []rondo.TurnRecord {
+	if len(records) == 0 || records[0].Number != startNumber+1 {
+		return records
+	}
+	first := records[0]
+	start := rondo.TurnRecord{
+		Number: startNumber, Kind: rondo.TurnByStart, At: at, From: first.From, To: first.From,
+		Reply: json.RawMessage(`{"messages":[]}`), Definition: first.Definition,
+	}
+	return slices.Insert(records, 0, start)
 }
 
 // Definition finds the active definition of a name for the caller.
