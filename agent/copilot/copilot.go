@@ -163,7 +163,8 @@ func (a *Agent) post(ctx context.Context, session agent.Session, body any) (*wir
 
 // readStream reads up to the event `end`. Other events than activities are ignored.
 func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply) error {
-	for seen := false; ; seen = true {
+	seen := false
+	for {
 		event, err := answer.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			if seen && answer.Whole() {
@@ -185,6 +186,7 @@ func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply)
 			if !out.activity(&activity) {
 				return errStopped
 			}
+			seen = true
 		}
 	}
 }

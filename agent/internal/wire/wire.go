@@ -46,16 +46,32 @@ type Client struct {
 // NewClient calls through base, or through a client of its own when base is nil.
 // Redirects are refused: they would carry tokens and texts to another place.
 func NewClient(provider string, base *http.Client, bounds Bounds) *Client {
-	var own http.Client
+	own := http.Client{Transport: http.DefaultTransport}
 	if base != nil {
 		own = *base
+		if own.Transport == nil {
+			own.Transport = http.DefaultTransport
+		}
 	} else if transport, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport = transport.Clone()
 		transport.MaxIdleConnsPerHost = 64
 		own.Transport = transport
 	}
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	own.Transport = straight{own.Transport}
 	return &Client{provider: provider, http: &own, bounds: bounds}
+}
+
+// straight is a transport whose answers point nowhere else. A client that may not
+// follow a redirect still prepares to, and fails where it cannot send again.
+type straight struct{ http.RoundTripper }
+
+// RoundTrip makes the call.
+func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := s.RoundTripper.RoundTrip(request)
+	if err == nil {
+		response.Header.Del("Location")
+	}
+	return response, err
 }
 
 // Answer is a successful answer. Either Stream reports true and Next gives its
