@@ -54,8 +54,8 @@ func (d *Definition) newRun(before rondo.ConversationState, kind string, now tim
 // that the machine does not know is taken for the beginning.
 func (r *run) resume() error {
 	if !isNull(r.state.Machine) {
-		if err := json.Unmarshal(r.state.Machine, &r.snapshot); err != nil || len(r.snapshot.Value) == 0 {
-			return &rondo.Error{Code: rondo.CodeStateCorrupt, Op: "read the machine's snapshot", Message: "the stored state of the conversation cannot be read"}
+		if err := json.Unmarshal(r.state.Machine, &r.snapshot); err != nil || r.d.machine.Step(r.snapshot) == "" {
+			return &rondo.Error{Code: rondo.CodeStateCorrupt, Op: "read the machine's snapshot", Message: "the stored state of the conversation is not one of its machine"}
 		}
 		r.snapshot.Context = cloneMembers(r.snapshot.Context)
 		return nil
