@@ -178,14 +178,9 @@ func (c *Client) unreachable(op string, err error) error {
 
 // problemIn is the error that an answer tells of.
 func problemIn(op string, response *http.Response, raw []byte) error {
-	var problem struct {
-		Code   rondo.Code         `json:"code"`
-		Detail string             `json:"detail"`
-		Hint   string             `json:"hint"`
-		Errors []rondo.FieldError `json:"errors"`
-	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	if kind != "application/problem+json" || json.Unmarshal(raw, &problem) != nil || problem.Code == "" {
+	told, ok := readProblem(op, raw)
+	if kind != "application/problem+json" || !ok {
 		code := rondo.CodeInternal
 		if response.StatusCode >= 500 {
 			code = rondo.CodeUnavailable
@@ -195,5 +190,19 @@ func problemIn(op string, response *http.Response, raw []byte) error {
 			Hint: "check the address, and what stands between you and the server",
 		}
 	}
-	return &rondo.Error{Code: problem.Code, Op: op, Message: problem.Detail, Hint: problem.Hint, Fields: problem.Errors}
+	return told
+}
+
+// readProblem reads a problem; ok is false when it is none.
+func readProblem(op string, raw []byte) (told *rondo.Error, ok bool) {
+	var problem struct {
+		Code   rondo.Code         `json:"code"`
+		Detail string             `json:"detail"`
+		Hint   string             `json:"hint"`
+		Errors []rondo.FieldError `json:"errors"`
+	}
+	if json.Unmarshal(raw, &problem) != nil || problem.Code == "" {
+		return nil, false
+	}
+	return &rondo.Error{Code: problem.Code, Op: op, Message: problem.Detail, Hint: problem.Hint, Fields: problem.Errors}, true
 }

@@ -26,10 +26,16 @@ var ErrStop = errors.New("enough of the stream")
 // event that is known already; "" = from the beginning. Unlike other calls it may
 // take as long as it likes, whatever the timeout of Config.HTTP.
 func (c *Client) Stream(ctx context.Context, call Call, after string, read func(StreamEvent) error) error {
+	_, err := c.stream(ctx, call, after, read)
+	return err
+}
+
+// stream is Stream that also returns the header of the answer.
+func (c *Client) stream(ctx context.Context, call Call, after string, read func(StreamEvent) error) (http.Header, error) {
 	op := call.op()
 	request, err := c.request(ctx, call)
 	if err != nil {
-		return &rondo.Error{Code: rondo.CodeInvalid, Op: op, Message: "the request cannot be made", Err: err}
+		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: op, Message: "the request cannot be made", Err: err}
 	}
 	request.Header.Set("Accept", "text/event-stream")
 	if after != "" {
@@ -39,21 +45,21 @@ func (c *Client) Stream(ctx context.Context, call Call, after string, read func(
 	patient.Timeout = 0
 	response, err := patient.Do(request)
 	if err != nil {
-		return c.unreachable(op, err)
+		return nil, c.unreachable(op, err)
 	}
 	defer func() { _ = response.Body.Close() }() // what was not read does not matter
 	if response.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-		return problemIn(op, response, raw)
+		return response.Header, problemIn(op, response, raw)
 	}
 	err = readEvents(response.Body, read)
 	switch {
 	case err == nil, errors.Is(err, ErrStop):
-		return nil
+		return response.Header, nil
 	case ctx.Err() != nil:
-		return c.unreachable(op, ctx.Err())
+		return response.Header, c.unreachable(op, ctx.Err())
 	}
-	return rondo.Op(op, err)
+	return response.Header, rondo.Op(op, err)
 }
 
 // readEvents takes a stream apart into its events.

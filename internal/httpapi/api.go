@@ -140,6 +140,20 @@ type Config struct {
 	// organisations, so by default it needs the admin scope.
 	PublicMetrics bool
 
+	// Chat holds conversations. Default: the routes of the chat API answer 503.
+	Chat Chat
+	// ChatAnyID takes any text of 1 to 255 characters as the id of a conversation,
+	// for clients that make their own (CHAT_UNKNOWN=initialise). Default: ids of
+	// turns must be UUIDs.
+	ChatAnyID bool
+	// ChatRedis is what /health says about Redis: conversations are kept there.
+	ChatRedis bool
+
+	// CORSOrigins lists the origins whose pages may call the API, each exactly
+	// scheme://host[:port]. Default http://localhost:5173; empty but not nil means
+	// none.
+	CORSOrigins []string
+
 	// Answers makes POSTs repeatable by an Idempotency-Key. Default: the header is
 	// not looked at.
 	Answers Answers
@@ -157,6 +171,12 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	if c.Cases == nil || c.Definitions == nil || c.Events == nil || c.Trials == nil || c.Jobs == nil || c.Retention == nil || c.Health == nil || c.Auth == nil {
 		return c, errors.New("httpapi: Cases, Definitions, Events, Trials, Jobs, Retention, Health and Auth are required")
+	}
+	if c.CORSOrigins == nil {
+		c.CORSOrigins = []string{defaultOrigin}
+	}
+	if err := checkOrigins(c.CORSOrigins); err != nil {
+		return c, err
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -201,6 +221,7 @@ func New(cfg Config) (*API, error) {
 	a.registerEvents(r)
 	a.registerJobs(r)
 	a.registerRetention(r)
+	a.registerChat(r)
 	a.registerDocs(r)
 	if a.openapi, err = r.finish(); err != nil {
 		return nil, err

@@ -230,6 +230,8 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 		t.Run(route.ID, func(t *testing.T) {
 			known := instanceID
 			switch route.Noun {
+			case "conversation", "turn":
+				known, _ = rondo.ParseID(chatID)
 			case "workflow definition":
 				known = definitionID
 			case "workflow template":
@@ -252,10 +254,14 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				query = "?against=" + templateID.String()
 			}
 			ask := func(id string) *httptest.ResponseRecorder {
-				return foreign.do(route.Method, strings.Replace(route.Path, "{id}", id, 1)+query, bodyFor(route), "X-Request-Id", "same", "If-Match", "*")
+				return foreign.do(route.Method, strings.NewReplacer("{id}", id, "{number}", "1").Replace(route.Path)+query, bodyFor(route), "X-Request-Id", "same", "If-Match", "*")
 			}
 			want := ask(unknown)
-			if p := problemIn(t, want); want.Code != 404 || p.Detail != "no such "+route.Noun {
+			noun := route.Noun
+			if route.Chat {
+				noun = "conversation"
+			}
+			if p := problemIn(t, want); want.Code != 404 || p.Detail != "no such "+noun {
 				t.Fatalf("an unknown id answers %d %q", want.Code, p.Detail)
 			}
 			for name, id := range map[string]string{"foreign": known.String(), "malformed": "not-an-id", "zero": rondo.ID{}.String()} {
@@ -306,6 +312,14 @@ func bodyFor(route httpapi.Route) string {
 	switch {
 	case route.Body != httpapi.BodyRequired:
 		return ""
+	case route.ID == "send-chat":
+		return `{"conversationId":"` + chatID + `","text":"hello"}`
+	case route.ID == "submit-card":
+		return `{"conversationId":"` + chatID + `","cardId":"c","userSummary":"Yes","submitData":{"action":"Action.Submit"}}`
+	case route.ID == "orchestrate-chat":
+		return `{"query":"hello"}`
+	case route.ID == "replay-conversation":
+		return `{"definition":"default"}`
 	case route.ID == "create-definition":
 		return `{"definition":{}}`
 	case route.ID == "halt-instance":

@@ -89,7 +89,10 @@ const maxText = 4 << 10
 // decode reads an object with exactly the members given; null counts as absent.
 // Names are compared exactly, so that a variant in another case is unknown and
 // cannot shadow a checked one. All that is wrong is told at once.
-func decode(raw []byte, members ...member) error {
+func decode(raw []byte, members ...member) error { return decodeWith(raw, unknownMember, members) }
+
+// decodeWith is decode with a say on members that are not known.
+func decodeWith(raw []byte, unknown func(name string, members []member) *rondo.FieldError, members []member) error {
 	if raw == nil {
 		raw = []byte("{}")
 	}
@@ -111,7 +114,9 @@ func decode(raw []byte, members ...member) error {
 			}
 			return
 		}
-		wrong = append(wrong, unknownMember(string(name), members))
+		if field := unknown(string(name), members); field != nil {
+			wrong = append(wrong, *field)
+		}
 	})
 	if err != nil {
 		return badJSON(err, maxDefinitionBody)
@@ -155,11 +160,11 @@ func (m member) take(value []byte) *rondo.FieldError {
 
 // unknownMember does not echo the name, unless it is a known one in another
 // case: then it says how to spell it.
-func unknownMember(name string, members []member) rondo.FieldError {
+func unknownMember(name string, members []member) *rondo.FieldError {
 	names := make([]string, len(members))
 	for i, m := range members {
 		if strings.EqualFold(name, m.name) {
-			return rondo.FieldError{Code: "unknown_member", Pointer: "/" + m.name, Message: "spell it exactly " + m.name}
+			return &rondo.FieldError{Code: "unknown_member", Pointer: "/" + m.name, Message: "spell it exactly " + m.name}
 		}
 		names[i] = m.name
 	}
@@ -167,5 +172,5 @@ func unknownMember(name string, members []member) rondo.FieldError {
 	if len(names) > 0 {
 		told += "; it knows " + strings.Join(names, ", ")
 	}
-	return rondo.FieldError{Code: "unknown_member", Pointer: "", Message: told}
+	return &rondo.FieldError{Code: "unknown_member", Pointer: "", Message: told}
 }

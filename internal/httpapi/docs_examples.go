@@ -19,6 +19,7 @@ func docsTags() []*huma.Tag {
 		{Name: "instances", Description: "Cases on their way: find and read them."},
 		{Name: "explaining", Description: "What a case waits for, what happened, what comes next; live, too."},
 		{Name: "interventions", Description: "What people do to one case. Each is recorded with before and after."},
+		{Name: "conversations", Description: "Turns between a person and an AI agent: state, data and progress. Names are camelCase here, and members without a value are left out where the client never had them."},
 		{Name: "definitions", Description: "Drafts, publishing, versions, tests; and the templates to begin with."},
 		{Name: "catalogue", Description: "What definitions refer to: reason codes and step kinds."},
 		{Name: "events", Description: "How cases begin and modules answer, and how modules receive without Redis."},

@@ -21,6 +21,7 @@ type exchange struct {
 	requestID   string
 	traceparent string // "" = none
 	row         *Route // nil until routed
+	chat        bool   // the path is of the chat API
 	call        call
 	failure     error // what a 5xx was caused by, for the log
 	keyFailure  error // why an answer could not be kept under its idempotency key
@@ -47,7 +48,7 @@ func Traceparent(ctx context.Context) string { return exchangeOf(ctx).traceparen
 func (a *API) edge(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := a.cfg.Now()
-		x := &exchange{requestID: a.requestID(r), traceparent: traceparentOf(r)}
+		x := &exchange{requestID: a.requestID(r), traceparent: traceparentOf(r), chat: isChat(r.URL.Path)}
 		rec := &recorder{ResponseWriter: w}
 		setHeaders(rec.Header(), x)
 		defer func() {
@@ -61,7 +62,10 @@ func (a *API) edge(next http.Handler) http.Handler {
 		r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 		if r.URL.Path != cleanPath(r.URL.Path) {
 			// The standard router would redirect; an API has one spelling per route.
-			problemOf(rondo.NotFound(""), "route", x.requestID).write(rec)
+			x.noRoute().write(rec)
+			return
+		}
+		if a.crossOrigin(rec, r) {
 			return
 		}
 		next.ServeHTTP(rec, r)
@@ -75,17 +79,22 @@ func cleanPath(p string) string {
 	return path.Clean(p)
 }
 
+// crash is what is known of a panic.
+func crash(cause any) *rondo.Error {
+	return &rondo.Error{Code: rondo.CodeInternal, Op: "panic", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
+}
+
 // recovered answers a crash and reports whether it could. An answer that has
 // begun cannot be mended: the connection must be cut so that the client does
 // not take it for whole.
 func (a *API) recovered(rec *recorder, x *exchange, cause any) bool {
 	// Whatever was thrown, even an error with a code of its own, is a defect.
-	x.failure = &rondo.Error{Code: rondo.CodeInternal, Op: "panic", Err: fmt.Errorf("%v\n%s", cause, debug.Stack())}
+	x.failure = crash(cause)
 	if rec.status != 0 || aborted(cause) {
 		rec.status = http.StatusInternalServerError
 		return false
 	}
-	problemOf(x.failure, "", x.requestID).write(rec)
+	x.problem(x.failure).write(rec)
 	return true
 }
 

@@ -261,6 +261,7 @@ func (p as) Authenticate(*http.Request) (rondo.Principal, error) { return rondo.
 type bench struct {
 	*httpapi.API
 	engine  *fake
+	chat    *talker
 	metrics *metrics.Metrics
 	log     *bytes.Buffer
 }
@@ -268,7 +269,9 @@ type bench struct {
 func newBench(t *testing.T, change ...func(*httpapi.Config)) *bench {
 	t.Helper()
 	b := &bench{engine: &fake{}, metrics: metrics.New(metrics.Options{}), log: &bytes.Buffer{}}
+	b.chat = newTalker(b.engine)
 	cfg := httpapi.Config{
+		Chat:  b.chat,
 		Cases: b.engine, Definitions: b.engine, Events: b.engine, Trials: b.engine, Jobs: b.engine, Retention: b.engine, Health: b.engine, Metrics: b.metrics,
 		Auth:    as{Tenant: "acme", User: "ann", Scopes: auth.AllScopes()},
 		Log:     slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -49,7 +49,7 @@ func TestGoodRequestsAreAnswered(t *testing.T) {
 		status       int
 		want         string
 	}{
-		"health": {nil, "GET", "/health", "", 200, `{"status":"ok","version":"test"}`},
+		"health": {nil, "GET", "/health", "", 200, `{"status":"ok","version":"test","provider":"scripted","model":"demo","authRequired":true,"redis":false}`},
 		"ready": {func(f *fake) {
 			f.components = []rondo.Component{{Name: "database"}, {Name: "migrations"}, {Name: "bus", Lag: 4}}
 		}, "GET", "/health/ready", "", 200, `{"status":"ok","components":{"database":{"status":"ok","lag":0},"migrations":{"status":"ok","lag":0},"bus":{"status":"ok","lag":4}}}`},

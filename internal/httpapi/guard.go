@@ -15,6 +15,7 @@ type call struct {
 	principal rondo.Principal // Tenant is the organisation to act for
 	id        rondo.ID        // of the path; zero = the route has none
 	name      string          // of the path; "" = the route has none
+	chat      chatCall        // of the chat API only
 	header    http.Header     // as it came
 	query     url.Values      // checked against the row
 	body      []byte          // strict JSON; nil = none
@@ -46,7 +47,7 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, row Route, c *call) 
 			return err
 		}
 		c.principal = principal
-		if !slices.ContainsFunc(row.Scopes, principal.Can) {
+		if !row.Chat && !slices.ContainsFunc(row.Scopes, principal.Can) {
 			return &rondo.Error{
 				Code: rondo.CodeForbidden, Message: "the token lacks a scope that this needs",
 				Hint: "get a token with " + strings.Join(row.Scopes, " or "),
@@ -62,7 +63,11 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, row Route, c *call) 
 	if err := c.actFor(row); err != nil {
 		return err
 	}
-	if strings.Contains(row.Path, "{id}") {
+	if row.Chat {
+		if err := c.readChat(r, row); err != nil {
+			return err
+		}
+	} else if strings.Contains(row.Path, "{id}") {
 		id, err := rondo.ParseID(r.PathValue("id"))
 		if err != nil || id.IsZero() {
 			return rondo.NotFound(row.Noun) // what cannot be an id is an id that nobody has
@@ -106,8 +111,20 @@ func (x *exchange) problem(err error) *problem {
 		noun = x.row.Noun
 	}
 	p := problemOf(err, noun, x.requestID)
+	if x.chat {
+		p.forOlderClients()
+	}
 	if p.Status >= http.StatusInternalServerError {
 		x.failure = err
+	}
+	return p
+}
+
+// noRoute says that a path leads nowhere.
+func (x *exchange) noRoute() *problem {
+	p := problemOf(rondo.NotFound(""), "route", x.requestID)
+	if x.chat {
+		p.forOlderClients()
 	}
 	return p
 }
@@ -123,7 +140,7 @@ func (a *API) unrouted(w http.ResponseWriter, r *http.Request, mux *http.ServeMu
 		}
 	}
 	if len(allowed) == 0 {
-		problemOf(rondo.NotFound(""), "route", x.requestID).write(w)
+		x.noRoute().write(w)
 		return
 	}
 	p := x.problem(&rondo.Error{

@@ -28,7 +28,7 @@ func TestEveryListPages(t *testing.T) {
 		if !lists(route) {
 			continue
 		}
-		path := strings.NewReplacer("/workflow-instances/{id}", instancePath, "/workflow-definitions/{id}", definitionPath, "/jobs/{id}", jobPath, "{name}", "weigh").Replace(route.Path)
+		path := strings.NewReplacer("/workflow-instances/{id}", instancePath, "/workflow-definitions/{id}", definitionPath, "/jobs/{id}", jobPath, "/conversations/{id}", "/conversations/"+chatID, "{name}", "weigh").Replace(route.Path)
 		query := url.Values{}
 		if route.ID == "search-events" {
 			query.Set("outcome", "parked")

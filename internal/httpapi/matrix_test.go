@@ -46,7 +46,11 @@ func requestFor(route httpapi.Route) *http.Request {
 	if route.Noun == "event type" {
 		name = "case.created"
 	}
-	target := strings.NewReplacer("{id}", which.String(), "{name}", name, "{asset}", "docs.js").Replace(route.Path)
+	id := which.String()
+	if route.Chat {
+		id = chatID
+	}
+	target := strings.NewReplacer("{id}", id, "{number}", "1", "{name}", name, "{asset}", "docs.js").Replace(route.Path)
 	r := httptest.NewRequest(route.Method, target, strings.NewReader(bodyFor(route)))
 	if bodyFor(route) != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -85,7 +89,7 @@ func TestEveryRouteTakesExactlyItsScopes(t *testing.T) {
 				r.Header.Set("Authorization", "Bearer "+is.Token("acme", "ann", scopes))
 				rec := httptest.NewRecorder()
 				b.ServeHTTP(rec, r)
-				allowed := route.Public() || slices.Contains(scopes, rondo.ScopeAdmin) ||
+				allowed := route.Public() || route.Chat || slices.Contains(scopes, rondo.ScopeAdmin) ||
 					slices.ContainsFunc(route.Scopes, func(s string) bool { return slices.Contains(scopes, s) })
 				if allowed && rec.Code >= 400 {
 					t.Errorf("refused with %d: %s", rec.Code, rec.Body)
@@ -104,77 +108,88 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 	t.Parallel()
 	// What the table must say, written apart from it.
 	want := map[string]string{
-		"GET /health":                                 "",
-		"GET /health/ready":                           "",
-		"GET /metrics":                                "admin",
-		"POST /workflow-definitions":                  "write",
-		"GET /workflow-definitions":                   "read",
-		"GET /workflow-definitions/{id}":              "read",
-		"POST /workflow-definitions/{id}/validate":    "read write publish",
-		"POST /workflow-definitions/{id}/publish":     "publish",
-		"POST /workflow-definitions/{id}/test":        "read write publish",
-		"POST /workflow-definitions/{id}/backtest":    "read",
-		"POST /workflow-definitions/{id}/archive":     "publish",
-		"PATCH /workflow-definitions/{id}":            "write",
-		"POST /workflow-definitions/import":           "write",
-		"POST /workflow-definitions/{id}/clone":       "write",
-		"GET /workflow-definitions/{id}/revisions":    "read",
-		"GET /workflow-definitions/{id}/diff":         "read",
-		"GET /workflow-definitions/{id}/graph":        "read",
-		"GET /workflow-definitions/{id}/export":       "read",
-		"GET /reason-codes":                           "read",
-		"POST /reason-codes":                          "write",
-		"PATCH /reason-codes/{id}":                    "write",
-		"DELETE /reason-codes/{id}":                   "write",
-		"GET /step-kinds":                             "read",
-		"POST /step-kinds":                            "write",
-		"GET /step-kinds/{name}":                      "read",
-		"DELETE /step-kinds/{name}":                   "write",
-		"GET /workflow-templates":                     "read",
-		"GET /workflow-templates/{id}":                "read",
-		"GET /workflow-instances":                     "read read-instances",
-		"GET /workflow-instances/{id}":                "read read-instances",
-		"GET /workflow-instances/{id}/steps":          "read read-instances",
-		"GET /workflow-instances/{id}/events":         "read read-instances",
-		"POST /workflow-instances/{id}/halt":          "intervene",
-		"POST /workflow-instances/{id}/resume":        "intervene",
-		"POST /workflow-instances/{id}/cancel":        "intervene",
-		"POST /workflow-instances/{id}/retry-step":    "intervene",
-		"POST /workflow-instances/{id}/set-mode":      "intervene",
-		"POST /workflow-instances/{id}/supersede":     "intervene",
-		"POST /workflow-instances/{id}/skip-step":     "intervene",
-		"POST /workflow-instances/{id}/complete-step": "intervene read read-instances write publish events", // the step's assignees too
-		"POST /workflow-instances/{id}/migrate":       "intervene",
-		"GET /workflow-instances/{id}/interventions":  "read read-instances",
-		"GET /workflow-instances/{id}/next-step":      "read read-instances",
-		"GET /workflow-instances/{id}/why":            "read read-instances",
-		"GET /workflow-instances/{id}/timeline":       "read read-instances",
-		"GET /workflow-instances/{id}/stream":         "read read-instances",
-		"GET /workflow-instances/stream":              "read read-instances",
-		"POST /workflow-instances/bulk":               "intervene",
-		"GET /jobs":                                   "read read-instances intervene",
-		"GET /retention-policies":                     "read",
-		"PUT /retention-policies":                     "admin",
-		"GET /jobs/{id}":                              "read read-instances intervene",
-		"GET /jobs/{id}/results":                      "read read-instances intervene",
-		"POST /events":                                "events",
-		"GET /events":                                 "read read-instances",
-		"GET /events/{id}":                            "read read-instances",
-		"POST /events/{id}/replay":                    "admin",
-		"GET /events/schemas":                         "read events",
-		"GET /events/schemas/{name}":                  "read events",
-		"GET /events/stream":                          "events",
-		"POST /events/acks":                           "events",
-		"GET /events/groups":                          "admin",
-		"DELETE /events/groups/{name}":                "admin",
-		"GET /events/dead-letters":                    "read",
-		"GET /events/dead-letters/{id}":               "read",
-		"POST /events/dead-letters/{id}/replay":       "intervene",
-		"POST /events/dead-letters/{id}/discard":      "intervene",
-		"GET /asyncapi.json":                          "",
-		"GET /openapi.json":                           "",
-		"GET /docs":                                   "",
-		"GET /docs/{asset}":                           "",
+		"GET /health":                                     "",
+		"GET /health/ready":                               "",
+		"GET /metrics":                                    "admin",
+		"POST /workflow-definitions":                      "write",
+		"GET /workflow-definitions":                       "read",
+		"GET /workflow-definitions/{id}":                  "read",
+		"POST /workflow-definitions/{id}/validate":        "read write publish",
+		"POST /workflow-definitions/{id}/publish":         "publish",
+		"POST /workflow-definitions/{id}/test":            "read write publish",
+		"POST /workflow-definitions/{id}/backtest":        "read",
+		"POST /workflow-definitions/{id}/archive":         "publish",
+		"PATCH /workflow-definitions/{id}":                "write",
+		"POST /workflow-definitions/import":               "write",
+		"POST /workflow-definitions/{id}/clone":           "write",
+		"GET /workflow-definitions/{id}/revisions":        "read",
+		"GET /workflow-definitions/{id}/diff":             "read",
+		"GET /workflow-definitions/{id}/graph":            "read",
+		"GET /workflow-definitions/{id}/export":           "read",
+		"GET /reason-codes":                               "read",
+		"POST /reason-codes":                              "write",
+		"PATCH /reason-codes/{id}":                        "write",
+		"DELETE /reason-codes/{id}":                       "write",
+		"GET /step-kinds":                                 "read",
+		"POST /step-kinds":                                "write",
+		"GET /step-kinds/{name}":                          "read",
+		"DELETE /step-kinds/{name}":                       "write",
+		"GET /workflow-templates":                         "read",
+		"GET /workflow-templates/{id}":                    "read",
+		"GET /workflow-instances":                         "read read-instances",
+		"GET /workflow-instances/{id}":                    "read read-instances",
+		"GET /workflow-instances/{id}/steps":              "read read-instances",
+		"GET /workflow-instances/{id}/events":             "read read-instances",
+		"POST /workflow-instances/{id}/halt":              "intervene",
+		"POST /workflow-instances/{id}/resume":            "intervene",
+		"POST /workflow-instances/{id}/cancel":            "intervene",
+		"POST /workflow-instances/{id}/retry-step":        "intervene",
+		"POST /workflow-instances/{id}/set-mode":          "intervene",
+		"POST /workflow-instances/{id}/supersede":         "intervene",
+		"POST /workflow-instances/{id}/skip-step":         "intervene",
+		"POST /workflow-instances/{id}/complete-step":     "intervene read read-instances write publish events", // the step's assignees too
+		"POST /workflow-instances/{id}/migrate":           "intervene",
+		"GET /workflow-instances/{id}/interventions":      "read read-instances",
+		"GET /workflow-instances/{id}/next-step":          "read read-instances",
+		"GET /workflow-instances/{id}/why":                "read read-instances",
+		"GET /workflow-instances/{id}/timeline":           "read read-instances",
+		"GET /workflow-instances/{id}/stream":             "read read-instances",
+		"GET /workflow-instances/stream":                  "read read-instances",
+		"POST /workflow-instances/bulk":                   "intervene",
+		"GET /jobs":                                       "read read-instances intervene",
+		"GET /retention-policies":                         "read",
+		"PUT /retention-policies":                         "admin",
+		"GET /jobs/{id}":                                  "read read-instances intervene",
+		"GET /jobs/{id}/results":                          "read read-instances intervene",
+		"POST /events":                                    "events",
+		"GET /events":                                     "read read-instances",
+		"GET /events/{id}":                                "read read-instances",
+		"POST /events/{id}/replay":                        "admin",
+		"GET /events/schemas":                             "read events",
+		"GET /events/schemas/{name}":                      "read events",
+		"GET /events/stream":                              "events",
+		"POST /events/acks":                               "events",
+		"GET /events/groups":                              "admin",
+		"DELETE /events/groups/{name}":                    "admin",
+		"GET /events/dead-letters":                        "read",
+		"GET /events/dead-letters/{id}":                   "read",
+		"POST /events/dead-letters/{id}/replay":           "intervene",
+		"POST /events/dead-letters/{id}/discard":          "intervene",
+		"POST /api/chat/start":                            "anyone",
+		"POST /api/chat/send":                             "anyone",
+		"POST /api/chat/card-action":                      "anyone",
+		"POST /api/chat/orchestrate":                      "anyone",
+		"GET /api/chat/conversations":                     "anyone",
+		"GET /api/chat/conversations/{id}":                "anyone",
+		"DELETE /api/chat/conversations/{id}":             "anyone",
+		"GET /api/chat/conversations/{id}/turns":          "anyone",
+		"GET /api/chat/conversations/{id}/turns/{number}": "anyone",
+		"POST /api/chat/conversations/{id}/end":           "anyone",
+		"POST /api/chat/conversations/{id}/replay":        "anyone",
+		"GET /asyncapi.json":                              "",
+		"GET /openapi.json":                               "",
+		"GET /docs":                                       "",
+		"GET /docs/{asset}":                               "",
 	}
 	seen := map[string]bool{}
 	for _, route := range newBench(t).Routes() {
@@ -183,7 +198,11 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		if !known {
 			t.Errorf("%s has no line here: decide who may call it", route.Pattern())
 		}
-		if got := strings.ReplaceAll(strings.Join(route.Scopes, " "), "orchestrator:", ""); got != scopes {
+		got := strings.ReplaceAll(strings.Join(route.Scopes, " "), "orchestrator:", "")
+		if route.Chat {
+			got += "anyone" // who is known
+		}
+		if got != scopes {
 			t.Errorf("%s takes %q, want %q", route.Pattern(), got, scopes)
 		}
 	}

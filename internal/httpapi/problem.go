@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/engine/chat"
 	"github.com/rondo-engine/rondo/internal/auth"
 )
 
@@ -27,6 +30,8 @@ type problem struct {
 	Hint      string             `json:"hint,omitempty" doc:"The way out"`
 	Errors    []rondo.FieldError `json:"errors,omitempty" doc:"All that is wrong, place by place"`
 	RequestID string             `json:"request_id" doc:"Quote it when asking for help"`
+	Said      string             `json:"error,omitempty" doc:"Of the chat API only, for older clients: the same as detail"`
+	Details   []rondo.FieldError `json:"details,omitempty" doc:"Of the chat API only, for older clients: with status 400, the same as errors"`
 
 	header http.Header // sent along; nil = none
 }
@@ -53,7 +58,9 @@ func statusOf(code rondo.Code) (status int, title string) {
 		return http.StatusUnauthorized, "The caller is not known"
 	case rondo.CodeForbidden, auth.CodeTenantNotAllowed:
 		return http.StatusForbidden, "The caller may not do this"
-	case rondo.CodeNotFound:
+	case rondo.CodeCardRefused:
+		return http.StatusForbidden, "The card action is not allowed"
+	case rondo.CodeNotFound, rondo.CodeConversationNotFound:
 		return http.StatusNotFound, "Not found"
 	case codeMethodNotAllowed:
 		return http.StatusMethodNotAllowed, "The route does not have this method"
@@ -61,6 +68,14 @@ func statusOf(code rondo.Code) (status int, title string) {
 		return http.StatusConflict, "The state does not allow this"
 	case rondo.CodeConflict:
 		return http.StatusConflict, "It clashes with something else"
+	case rondo.CodeConversationBusy, rondo.CodeLeaseLost:
+		return http.StatusConflict, "Another turn of the conversation is under way"
+	case rondo.CodeWorkflowCompleted:
+		return http.StatusConflict, "The conversation has ended"
+	case rondo.CodeKeyInProgress:
+		return http.StatusConflict, "The request with this key is being answered"
+	case rondo.CodeCardSubmitted:
+		return http.StatusConflict, "The card was submitted before"
 	case rondo.CodePrecondition:
 		return http.StatusPreconditionFailed, "It changed meanwhile"
 	case rondo.CodePreconditionRequired:
@@ -73,6 +88,14 @@ func statusOf(code rondo.Code) (status int, title string) {
 		return http.StatusTooManyRequests, "Too much at once"
 	case rondo.CodeUnavailable:
 		return http.StatusServiceUnavailable, "Not available right now"
+	case rondo.CodeAgentFailed:
+		return http.StatusBadGateway, "The agent failed"
+	case rondo.CodeAgentTimeout:
+		return http.StatusGatewayTimeout, "The agent took too long"
+	case rondo.CodeStateCorrupt:
+		return http.StatusInternalServerError, "A stored record cannot be read"
+	case rondo.CodeWorkflowLogic:
+		return http.StatusInternalServerError, "The definition failed"
 	default:
 		return http.StatusInternalServerError, "Internal error"
 	}
@@ -87,8 +110,8 @@ func problemOf(err error, noun, requestID string) *problem {
 	}
 	p := &problem{Code: string(code), RequestID: requestID, header: http.Header{}}
 	p.Status, p.Title = statusOf(code)
-	if p.Status == http.StatusInternalServerError {
-		p.Code = string(rondo.CodeInternal)
+	if p.Status == http.StatusInternalServerError && code != rondo.CodeStateCorrupt && code != rondo.CodeWorkflowLogic {
+		code, p.Code = rondo.CodeInternal, string(rondo.CodeInternal)
 	}
 	p.Type = "urn:rondo:problem:" + p.Code
 	switch code {
@@ -97,11 +120,13 @@ func problemOf(err error, noun, requestID string) *problem {
 		// ids cannot be told apart.
 		told := rondo.NotFound(noun)
 		p.Detail, p.Hint = told.Message, told.Hint
+	case rondo.CodeConversationNotFound:
+		p.Detail, p.Hint = "no such conversation", "start a new one; a conversation that has expired or is another's looks unknown too"
+	case rondo.CodeInternal:
+		p.Detail, p.Hint = "something went wrong inside the server", "report the request id to the operator; the log has the cause"
+	case rondo.CodeStateCorrupt:
+		p.Detail, p.Hint = "what is stored of the conversation cannot be read", "report the request id to the operator; nothing was changed"
 	default:
-		if p.Status == http.StatusInternalServerError {
-			p.Detail, p.Hint = "something went wrong inside the server", "report the request id to the operator; the log has the cause"
-			break
-		}
 		told := said(err)
 		p.Detail, p.Hint, p.Errors = told.Message, told.Hint, told.Fields
 		if p.Detail == "" {
@@ -115,12 +140,44 @@ func problemOf(err error, noun, requestID string) *problem {
 		if code == auth.CodeTenantNotAllowed {
 			p.header.Set("WWW-Authenticate", challenge(code, p.Detail))
 		}
+	case http.StatusConflict, http.StatusBadGateway:
+		if wait, ok := retryAfter(code, err); ok {
+			p.header.Set("Retry-After", wait)
+		}
 	case http.StatusTooManyRequests:
 		p.header.Set("Retry-After", "1")
 	case http.StatusServiceUnavailable:
 		p.header.Set("Retry-After", "5")
 	}
 	return p
+}
+
+// retryAfter is how many seconds a caller should wait before trying again; ok
+// is false when that would not help or nobody knows.
+func retryAfter(code rondo.Code, err error) (seconds string, ok bool) {
+	wait := chat.RetryAfter(err)
+	switch code {
+	case rondo.CodeConversationBusy, rondo.CodeLeaseLost, rondo.CodeKeyInProgress:
+	case rondo.CodeAgentFailed:
+		if wait <= 0 { // the agent did not say
+			return "", false
+		}
+	default:
+		return "", false
+	}
+	return strconv.Itoa(max(1, int(math.Ceil(wait.Seconds())))), true
+}
+
+// forOlderClients adds the members that clients of the chat API read which know
+// nothing of problems.
+func (p *problem) forOlderClients() {
+	p.Said = p.Detail
+	if p.Status != http.StatusBadRequest {
+		return
+	}
+	if p.Details = p.Errors; len(p.Details) == 0 {
+		p.Details = []rondo.FieldError{{Code: p.Code, Message: p.Detail}}
+	}
 }
 
 // said is the outermost error of the chain that has something to say to the

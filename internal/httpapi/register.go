@@ -149,7 +149,10 @@ func (r *registrar) operation(row Route) huma.Operation {
 		SkipValidateParams: true, SkipValidateBody: true,
 		Responses: map[string]*huma.Response{},
 	}
-	if !row.Public() {
+	if row.Chat {
+		op.Security = []map[string][]string{{securityScheme: {}}}
+		op.Description = "Needs a token of an allowed organisation, and no scope."
+	} else if !row.Public() {
 		op.Security = []map[string][]string{}
 		for _, scope := range row.Scopes {
 			op.Security = append(op.Security, map[string][]string{securityScheme: {scope}})
@@ -165,6 +168,9 @@ func (r *registrar) operation(row Route) huma.Operation {
 			Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
 			Description: "Repeating the request with the same key gives the same answer and does nothing more; kept for 24 hours",
 		})
+	}
+	if row.Keyed {
+		op.Parameters = append(op.Parameters, chatKeyParams()...)
 	}
 	problems := r.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")
 	for _, status := range row.statuses() {
@@ -216,6 +222,8 @@ func (p Param) schema() *huma.Schema {
 
 func pathParams(row Route) []*huma.Param {
 	switch {
+	case row.Chat:
+		return chatPathParams(row)
 	case strings.Contains(row.Path, "{id}"):
 		return []*huma.Param{{Name: "id", In: "path", Required: true, Description: "Id of the " + row.Noun, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}}
 	case strings.Contains(row.Path, "{name}"):

@@ -23,8 +23,14 @@ type Route struct {
 	Summary string
 
 	// Scopes lists the scopes of which the caller needs one; admin has them all.
-	// Empty means that no token is needed.
+	// Empty means that no token is needed, unless Chat is set.
 	Scopes []string
+	// Chat marks a route of the chat API: any caller of an allowed organisation
+	// may use it, {id} names a conversation, problems have the members that older
+	// clients read, and idempotency keys are the turn service's business.
+	Chat bool
+	// Keyed says that a route of the chat API minds an idempotency key.
+	Keyed bool
 	// Noun is what {id} names, for answers that say it is not there.
 	Noun string
 	// Query lists the parameters that exist. Others are refused.
@@ -55,10 +61,10 @@ const (
 func (r Route) Pattern() string { return r.Method + " " + r.Path }
 
 // Public reports whether no token is needed.
-func (r Route) Public() bool { return len(r.Scopes) == 0 }
+func (r Route) Public() bool { return len(r.Scopes) == 0 && !r.Chat }
 
-// keyed reports whether the route minds an idempotency key.
-func (r Route) keyed() bool { return r.Method == http.MethodPost && !r.Public() }
+// keyed reports whether the edge itself minds an idempotency key.
+func (r Route) keyed() bool { return r.Method == http.MethodPost && !r.Public() && !r.Chat }
 
 func (r Route) takes(param string) bool {
 	for _, p := range r.Query {
@@ -101,7 +107,7 @@ const (
 
 func routeTable(publicMetrics bool) []Route {
 	return slices.Concat(
-		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), retentionRoutes(), documentRoutes(),
+		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), retentionRoutes(), chatRoutes(), documentRoutes(),
 	)
 }
 

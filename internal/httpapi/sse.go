@@ -63,10 +63,11 @@ func (s *streams) end() {
 	}
 }
 
-// IsStream reports whether a request asks for a stream, which has no end of its
-// own: whoever bounds requests must let it be.
+// IsStream reports whether a request may last: it asks for a stream, which has no
+// end of its own, or for a turn of a conversation, which has limits of its own.
+// Whoever bounds requests must let it be.
 func IsStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/stream")
+	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/stream") || r.Method == http.MethodPost && isChat(r.URL.Path)
 }
 
 // EndStreams ends every stream that is open, so that a server which shuts down

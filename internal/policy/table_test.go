@@ -116,7 +116,7 @@ var imports = map[string]rule{
 
 	// The edges.
 	"internal/auth":    {rondo: contracts, third: []string{jwx, jsonExperiment}},
-	"internal/httpapi": {rondo: services, third: []string{huma, jsonExperiment}},
+	"internal/httpapi": {rondo: with(services, "agent", "engine/chat", "internal/turn"), third: []string{huma, jsonExperiment}},
 	"internal/config":  {rondo: contracts, third: []string{yaml}},
 	"internal/cli": {
 		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench", "internal/demo"),
