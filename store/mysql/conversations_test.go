@@ -41,3 +41,11 @@ func conversationRows(t *testing.T, address string) (rows int) {
 	}
 	return rows
 }
+
+func BenchmarkConversations(b *testing.B) {
+	s := openURL(b, testenv.MySQL(b), mysql.Options{})
+	if err := s.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	storetest.BenchmarkConversations(b, s)
+}

@@ -46,3 +46,11 @@ func conversationRows(t *testing.T, url string) (rows int) {
 	}
 	return rows
 }
+
+func BenchmarkConversations(b *testing.B) {
+	s := openURL(b, testenv.Postgres(b), postgres.Options{})
+	if err := s.Migrate(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	storetest.BenchmarkConversations(b, s)
+}

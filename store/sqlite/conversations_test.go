@@ -47,3 +47,15 @@ func TestConversations(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkConversations(b *testing.B) {
+	for _, level := range []sqlite.Synchronous{sqlite.Full, sqlite.Normal} {
+		b.Run(string(level), func(b *testing.B) {
+			s := openFile(b, filepath.Join(b.TempDir(), "rondo.db"), sqlite.Options{Synchronous: level})
+			if err := s.Migrate(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			storetest.BenchmarkConversations(b, s)
+		})
+	}
+}

@@ -160,7 +160,7 @@ func openPool(path string, size int, pragmas ...string) (*sql.DB, error) {
 var _ sqlstore.Runner = (*writer)(nil)
 
 // Reader implements sqlstore.Runner.
-func (w *writer) Reader() sqlstore.Querier { return w.readers }
+func (w *writer) Reader() sqlstore.Querier { return w.reader }
 
 // MigrationLock implements sqlstore.Runner: a write transaction keeps other
 // processes out, and the schema changes whole or not at all.

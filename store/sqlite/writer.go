@@ -18,6 +18,7 @@ type writer struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	readers *sql.DB
+	reader  *reader // on readers
 	busy    time.Duration
 
 	gathering gathering
@@ -52,7 +53,7 @@ func openWriter(path string, opts Options) (*writer, error) {
 		return nil, errors.Join(err, conn.Close(), db.Close())
 	}
 	return &writer{
-		turn: make(chan struct{}, 1), db: db, conn: conn, readers: readers, busy: opts.BusyTimeout,
+		turn: make(chan struct{}, 1), db: db, conn: conn, readers: readers, reader: &reader{DB: readers}, busy: opts.BusyTimeout,
 		statements: map[string]sqldriver.Stmt{},
 	}, nil
 }
@@ -70,7 +71,7 @@ func (w *writer) Close() error {
 		errs = append(errs, s.Close())
 	}
 	clear(w.gathering.statements)
-	return errors.Join(append(errs, w.readers.Close(), w.conn.Close(), w.db.Close())...)
+	return errors.Join(append(errs, w.reader.forget(), w.readers.Close(), w.conn.Close(), w.db.Close())...)
 }
 
 func (w *writer) lock(ctx context.Context) error {

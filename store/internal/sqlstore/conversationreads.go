@@ -12,7 +12,11 @@ import (
 	"github.com/rondo-engine/rondo/store"
 )
 
-const storedColumns = "expires_at, record, state"
+// LoadConversation is the query of Load, which every turn asks: a driver may keep
+// it prepared.
+const LoadConversation = storedConversation + "WHERE id = ? AND expires_at > ?"
+
+const storedConversation = "SELECT expires_at, record, state FROM conversations "
 
 func readStoredConversation(values []any) (*store.StoredConversation, error) {
 	r := reader{values: values}
@@ -40,7 +44,7 @@ func decodeStored(text []byte, into any, what string) error {
 
 // Load implements store.Conversations.
 func (c *Cold) Load(ctx context.Context, id string, at time.Time) (*store.StoredConversation, error) {
-	return c.readConversation(ctx, "load conversation", "WHERE id = ? AND expires_at > ?", id, at.UnixMicro())
+	return c.readConversation(ctx, "load conversation", LoadConversation, id, at.UnixMicro())
 }
 
 // Conversation implements store.Conversations.
@@ -49,11 +53,11 @@ func (c *Cold) Conversation(ctx context.Context, owner store.Owner, at time.Time
 	if !storable(owner.ID) {
 		return nil, c.noConversation(op)
 	}
-	return c.readConversation(ctx, op, "WHERE id = ? AND expires_at > ? AND tenant_id = ? AND user_id = ?", owner.ID, at.UnixMicro(), owner.TenantID, owner.UserID)
+	return c.readConversation(ctx, op, storedConversation+"WHERE id = ? AND expires_at > ? AND tenant_id = ? AND user_id = ?", owner.ID, at.UnixMicro(), owner.TenantID, owner.UserID)
 }
 
-func (c *Cold) readConversation(ctx context.Context, op, where string, args ...any) (*store.StoredConversation, error) {
-	found, err := list(ctx, c.reader(), readStoredConversation, "SELECT "+storedColumns+" FROM conversations "+where, args...)
+func (c *Cold) readConversation(ctx context.Context, op, query string, args ...any) (*store.StoredConversation, error) {
+	found, err := list(ctx, c.reader(), readStoredConversation, query, args...)
 	if err != nil {
 		return nil, c.wrap(op, err)
 	}
