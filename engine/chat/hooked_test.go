@@ -53,10 +53,16 @@ func (h *hooked) hook(around func(name string, call func() error) error) {
 	h.around = around
 }
 
-func (h *hooked) lastWrite() *store.ConversationWrite {
+// lastTurn is the last write that had a turn record.
+func (h *hooked) lastTurn() *store.ConversationWrite {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.writes[len(h.writes)-1]
+	for _, w := range slices.Backward(h.writes) {
+		if w.Turn != nil {
+			return w
+		}
+	}
+	return nil
 }
 
 func (h *hooked) keep(w *store.ConversationWrite) {
