@@ -38,6 +38,9 @@ type commands struct {
 	Jobs        jobsCommand        `cmd:"" help:"Bulk jobs of a server."`
 	Retention   retentionCommand   `cmd:"" help:"How long a server keeps finished cases."`
 
+	Chat  chatCommand  `cmd:"" help:"Talk to the agent of a server, on a terminal or in a script."`
+	Chats chatsCommand `cmd:"" help:"Conversations of a server."`
+
 	Bench   benchCommand   `cmd:"" help:"Measure this machine."`
 	Sim     simCommand     `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`
 	Version versionCommand `cmd:"" help:"Print the version."`
