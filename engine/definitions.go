@@ -173,10 +173,16 @@ func (e *Engine) publishable(ctx context.Context, p rondo.Principal, id rondo.ID
 			Hint: "correct what errors lists and publish again; nothing was changed", Fields: broken,
 		}
 	}
-	if d.IsTemplate || d.Kind != rondo.KindCase { // nothing runs from their frozen form
+	if d.IsTemplate || d.Kind == rondo.KindRun { // nothing runs from their frozen form
 		return d, nil, nil
 	}
-	snapshot, hash, err := definition.Freeze(d.Body, env)
+	var snapshot []byte
+	var hash string
+	if d.Kind == rondo.KindConversation {
+		snapshot, hash, err = freezeConversation(d.Body)
+	} else {
+		snapshot, hash, err = definition.Freeze(d.Body, env)
+	}
 	if err != nil {
 		return rondo.Definition{}, nil, rondo.Op("freeze definition", err)
 	}

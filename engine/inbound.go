@@ -115,6 +115,14 @@ func (e *Engine) refreshTypes(ctx context.Context) error {
 		if e.types.learned(hash) {
 			continue
 		}
+		document, err := e.store.Snapshot(ctx, hash)
+		if err != nil {
+			return rondo.Op("read snapshot "+hash, err)
+		}
+		if _, talks := conversationOf(document); talks { // it consumes no events
+			e.types.learn(hash, nil)
+			continue
+		}
 		snapshot, err := e.snapshots.Get(ctx, hash)
 		if err != nil {
 			return err

@@ -181,11 +181,25 @@ func (e *Engine) sameContent(ctx context.Context, d rondo.Definition) (rondo.Def
 		return rondo.Definition{}, false, rondo.Op("list definitions", err)
 	}
 	for _, other := range known {
-		if other.Status != rondo.DefinitionArchived && other.ProductID == d.ProductID && sameJSON(other.Body, d.Body) {
+		if other.Status != rondo.DefinitionArchived && other.ProductID == d.ProductID && sameDefinition(d.Kind, other.Body, d.Body) {
 			return other, true, nil
 		}
 	}
 	return rondo.Definition{}, false, nil
+}
+
+// sameDefinition reports whether two definitions of a kind say the same. In the
+// statechart of a conversation the order of members has a meaning.
+func sameDefinition(kind rondo.DefinitionKind, a, b []byte) bool {
+	if kind != rondo.KindConversation {
+		return sameJSON(a, b)
+	}
+	_, first, err := freezeConversation(a)
+	if err != nil {
+		return false
+	}
+	_, second, err := freezeConversation(b)
+	return err == nil && first == second
 }
 
 // sameJSON reports whether two documents say the same.

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
+	"github.com/rondo-engine/rondo/internal/turn"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -16,28 +18,47 @@ func (e *Engine) seed(ctx context.Context) error {
 	if err := e.seedReasonCodes(ctx); err != nil {
 		return err
 	}
-	stored, err := e.store.DefinitionList(ctx, store.DefinitionFilter{Templates: true, Kind: rondo.KindCase}, store.Page{})
+	if err := e.seedTemplates(ctx, rondo.KindCase, definition.Templates()); err != nil {
+		return err
+	}
+	return e.seedTemplates(ctx, rondo.KindConversation, conversationTemplates())
+}
+
+// conversationTemplates are the shipped conversation definitions.
+func conversationTemplates() []definition.Draft {
+	var drafts []definition.Draft
+	shipped := turn.Shipped()
+	for _, name := range slices.Sorted(maps.Keys(shipped)) {
+		if draft, err := definition.ParseDraftOf(rondo.KindConversation, shipped[name]); err == nil { // a test holds that all are
+			drafts = append(drafts, draft)
+		}
+	}
+	return drafts
+}
+
+func (e *Engine) seedTemplates(ctx context.Context, kind rondo.DefinitionKind, drafts []definition.Draft) error {
+	stored, err := e.store.DefinitionList(ctx, store.DefinitionFilter{Templates: true, Kind: kind}, store.Page{})
 	if err != nil {
 		return err
 	}
-	for _, draft := range definition.Templates() {
+	for _, draft := range drafts {
 		// Any version counts: what an admin made of a template since stays the newest.
 		if slices.ContainsFunc(stored, func(d rondo.Definition) bool {
 			return d.Name == draft.Name && string(d.Body) == string(draft.Body)
 		}) {
 			continue
 		}
-		if err := e.seedTemplate(ctx, draft); err != nil && rondo.CodeOf(err) != rondo.CodeConflict {
+		if err := e.seedTemplate(ctx, kind, draft); err != nil && rondo.CodeOf(err) != rondo.CodeConflict {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *Engine) seedTemplate(ctx context.Context, draft definition.Draft) error {
+func (e *Engine) seedTemplate(ctx context.Context, kind rondo.DefinitionKind, draft definition.Draft) error {
 	now := e.stamp()
 	d := rondo.Definition{
-		ID: e.ids.New(), Kind: rondo.KindCase, Name: draft.Name, IsTemplate: true, Status: rondo.DefinitionActive,
+		ID: e.ids.New(), Kind: kind, Name: draft.Name, IsTemplate: true, Status: rondo.DefinitionActive,
 		DefaultMode: draft.DefaultMode, Body: draft.Body, WorkflowTimeout: draft.WorkflowTimeout,
 		CreatedBy: "rondo", CreatedAt: now, UpdatedAt: now, PublishedAt: now,
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func Dev(ctx context.Context, opts DevOptions) error {
 		org := func(*http.Request) string { return demo.Org }
 		return map[string]http.Handler{"/modules/": http.StripPrefix("/modules", modules.REST(e.Bus(), demo.Modules(), org, time.Now))}
 	}
+	opts.Chat.Provider = cmp.Or(opts.Chat.Provider, ProviderScripted)
 	s, err := start(ctx, opts.Options)
 	if err != nil {
 		return err
@@ -40,6 +42,7 @@ func Dev(ctx context.Context, opts DevOptions) error {
 	finish := func(err error) error {
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Drain)
 		defer cancel()
+		err = errors.Join(err, s.chat.stop(drain))
 		s.engine.Stop(drain)
 		return errors.Join(err, s.close())
 	}
@@ -114,6 +117,7 @@ func greet(opts DevOptions, s *server, left remains) {
 	p("  API and docs   %s/docs", base)
 	p("  Cases          curl -s '%s/workflow-instances?limit=5'", base)
 	p("  Stuck ones     curl -s '%s/workflow-instances?status=halted'", base)
+	p("  Talk           rondo chat   or   curl -s -X POST '%s/api/chat/start'   (%s agent)", base, opts.Chat.Provider)
 	p("  Database       %s", masked(opts.Database))
 	p("  Event bus      %s", bus)
 	if left.running+left.halted > 0 {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type Options struct {
 	StreamCap      int64         // see engine.Config
 	ParkedFor      time.Duration // see engine.Config
 	NoTenantLabels bool
+	Chat           ChatOptions
 	Drain          time.Duration // how long a stop may take. Default 20 s.
 	Log            *slog.Logger
 	Version        string
@@ -52,6 +54,7 @@ type server struct {
 	metrics *metrics.Metrics
 	http    *http.Server
 	listen  net.Listener
+	chat    *conversations                // nil = none are held
 	running atomic.Pointer[engine.Engine] // once started
 }
 
@@ -62,7 +65,7 @@ func Serve(ctx context.Context, opts Options) error {
 		return err
 	}
 	s.opts.Log.Info("ready", "address", s.listen.Addr().String(), "version", opts.Version,
-		"database", masked(opts.Database), "bus", cmp.Or(masked(opts.Redis), "embedded"))
+		"database", masked(opts.Database), "bus", cmp.Or(masked(opts.Redis), "embedded"), "agent", cmp.Or(opts.Chat.Provider, "none"))
 	return s.run(ctx, nil)
 }
 
@@ -78,6 +81,9 @@ func start(ctx context.Context, opts Options) (*server, error) {
 	if opts.Auth.Off && opts.Auth.AllowInsecure {
 		opts.Log.Warn("authentication is off: everyone who can reach this address may do everything", "address", opts.Listen)
 	}
+	if err := opts.Chat.check(); err != nil {
+		return nil, err
+	}
 	authenticator, err := auth.New(opts.Auth)
 	if err != nil {
 		return nil, err
@@ -90,14 +96,25 @@ func start(ctx context.Context, opts Options) (*server, error) {
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
-	handler, err := httpapi.New(httpapi.Config{
+	edge := httpapi.Config{
 		Cases: s.engine, Definitions: s.engine, Events: s.engine, Trials: s.engine, Jobs: s.engine, Retention: s.engine, Answers: s.store, Health: s.engine, Auth: authenticator, Metrics: s.metrics, Log: opts.Log, Version: opts.Version,
-	})
+	}
+	if err = s.talk(ctx); err == nil {
+		s.offerChat(&edge)
+	}
+	var handler *httpapi.API
+	if err == nil {
+		handler, err = httpapi.New(edge)
+	}
 	if err != nil {
+		err = errors.Join(err, s.chat.stop(ctx))
 		s.engine.Stop(ctx)
 		return nil, errors.Join(err, s.close())
 	}
 	s.http = httpapi.NewServer(opts.Listen, s.mount(handler))
+	if s.chat != nil {
+		s.http.WriteTimeout = max(s.http.WriteTimeout, opts.Chat.turnLimit())
+	}
 	s.http.RegisterOnShutdown(handler.EndStreams)
 	return s, nil
 }
@@ -161,7 +178,11 @@ func (s *server) mount(api http.Handler) http.Handler {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+		limit := requestLimit
+		if strings.HasPrefix(r.URL.Path, "/api/chat/") {
+			limit = s.opts.Chat.turnLimit()
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), limit)
 		defer cancel()
 		mux.ServeHTTP(w, r.WithContext(ctx))
 	})
@@ -192,15 +213,16 @@ func (s *server) run(ctx context.Context, first func()) error {
 		first()
 	}
 	shutdown := s.http.Shutdown(drain)
+	talked := s.chat.stop(drain)
 	s.engine.Stop(drain)
 	if errors.Is(serveErr, http.ErrServerClosed) {
 		serveErr = nil
 	}
-	return errors.Join(serveErr, shutdown, s.close())
+	return errors.Join(serveErr, shutdown, talked, s.close())
 }
 
 func (s *server) close() error {
-	var errs []error
+	errs := []error{s.chat.close()}
 	if s.bus != nil {
 		errs = append(errs, s.bus.Close())
 	}

@@ -16,6 +16,7 @@ import (
 
 type benchCommand struct {
 	Cases benchCases `cmd:"" help:"Five no-op module steps a case, everything durable, in a closed loop."`
+	Chat  benchChat  `cmd:"" help:"Turns of conversations with an agent that answers at once, everything durable, in a closed loop."`
 	Lists benchLists `cmd:"" help:"Pages of instances by every filter, among many."`
 }
 
@@ -69,17 +70,11 @@ func (c benchCases) Run(ctx context.Context, s streams) error {
 		defer func() { _ = events.Close() }()
 		work.Bus = events
 	}
-	if c.Profile != "" {
-		f, err := os.Create(c.Profile)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = f.Close() }()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+	stopProfile, err := profile(c.Profile)
+	if err != nil {
+		return err
 	}
+	defer stopProfile()
 	result, err := work.Run(ctx)
 	if err != nil {
 		return err
@@ -120,3 +115,22 @@ func openBenchStore(ctx context.Context, url string, embedded bool) (database st
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// profile writes a CPU profile to a file until stop is called; "" = none.
+func profile(file string) (stop func(), err error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+	}, nil
+}

@@ -31,12 +31,13 @@ func (d database) url() string {
 // storage says where state and events live.
 type storage struct {
 	database
-	Redis string `help:"Redis URL (redis:// or rediss://) for the event bus. Default: the embedded bus, in the database." env:"REDIS_URL" placeholder:"URL"`
+	Redis string `help:"Redis URL (redis:// or rediss://) for the event bus and for conversations. Default: both are in the database." env:"REDIS_URL" placeholder:"URL"`
 }
 
 type devCommand struct {
 	Listen string `help:"Address to listen on. Default: 127.0.0.1:3006." default:"127.0.0.1:3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
 	storage
+	chatSettings
 	Every time.Duration `help:"About how often a demo case starts; 0 = never." default:"1500ms"`
 }
 
@@ -45,7 +46,7 @@ func (c devCommand) Run(ctx context.Context, s streams) error {
 	return app.Dev(ctx, app.DevOptions{
 		Options: app.Options{
 			Listen: c.Listen, Database: c.url(), Redis: c.Redis, Migrate: true,
-			Auth: auth.Config{Off: true}, Log: logger(s.err, slog.LevelWarn, false), Version: version(),
+			Auth: auth.Config{Off: true}, Chat: c.chatSettings.options(), Log: logger(s.err, slog.LevelWarn, false), Version: version(),
 		},
 		Every: c.Every, Out: s.out, Colours: isTerminal(s.out),
 	})
@@ -62,6 +63,8 @@ type serveCommand struct {
 	Audience      []string `help:"Accepted audiences." env:"OIDC_AUDIENCE" placeholder:"NAME"`
 	JWKSURL       string   `name:"jwks-url" help:"Where the issuer's keys are. Default: found through the issuer." env:"OIDC_JWKS_URL" placeholder:"URL"`
 	Tenants       []string `name:"allowed-tenants" help:"Organisations that may use this server; none given = nobody." env:"ALLOWED_TENANT_IDS" placeholder:"ORG"`
+
+	chatSettings
 
 	NoTenantLabels bool          `help:"Leave organisation and product out of metric labels." env:"RONDO_NO_TENANT_LABELS"`
 	AllowEviction  bool          `help:"Accept a Redis that may evict keys." env:"RONDO_ALLOW_EVICTION"`
@@ -83,7 +86,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 			Off: !c.AuthRequired, AllowInsecure: c.AllowInsecure, Issuer: c.Issuer, Audience: c.Audience,
 			JWKSURL: c.JWKSURL, Tenants: c.Tenants,
 		},
-		NoTenantLabels: c.NoTenantLabels, Drain: c.Drain, Log: logger(s.err, c.LogLevel, true), Version: version(),
+		Chat: c.chatSettings.options(), NoTenantLabels: c.NoTenantLabels, Drain: c.Drain, Log: logger(s.err, c.LogLevel, true), Version: version(),
 	})
 }
 

@@ -97,7 +97,7 @@ var imports = map[string]rule{
 	// needs to know that a commit already made its events durable.
 	"internal/caseloop": {rondo: with(core, "store", "bus"), third: []string{xsync}},
 	"internal/metrics":  {rondo: contracts, third: []string{prometheus}},
-	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics"), third: []string{xsync}},
+	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics", "internal/turn", "engine/chat"), third: []string{xsync}},
 	"engine/chat":       {rondo: []string{".", "store", "agent", "internal/canon", "internal/turn"}},
 
 	// What modules and clients import.
@@ -123,7 +123,7 @@ var imports = map[string]rule{
 		third: []string{kong, yaml, xterm},
 	},
 	"internal/demo":  {rondo: with(services, "worker", "modules")},
-	"internal/bench": {rondo: with(services, "bus/embedded", "worker", "modules", "client", "internal/app")},
+	"internal/bench": {rondo: with(services, "agent", "agent/scripted", "engine/chat", "bus/embedded", "worker", "modules", "client", "internal/app")},
 	"internal/app":   {anything: true}, // the only composition root
 	"cmd/rondo":      {rondo: []string{".", "internal/cli", "internal/app"}},
 
