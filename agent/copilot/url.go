@@ -132,6 +132,7 @@ func conversationsURL(cfg Config) (*url.URL, error) {
 	base := &url.URL{
 		Scheme:   "https",
 		Host:     id[:split] + "." + id[split:] + ".environment." + suffix,
+		Path:     "/",
 		RawQuery: "api-version=" + apiVersion,
 	}
 	return base.JoinPath("copilotstudio", kind, "authenticated", "bots", segment(cfg.SchemaName), "conversations"), nil
