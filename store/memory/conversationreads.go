@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -37,7 +38,13 @@ func (row *conversationRow) read() (*store.StoredConversation, error) {
 	if err := decode(row.record, &found.Conversation, "record"); err != nil {
 		return nil, err
 	}
-	return found, decode(row.state, &found.State, "state")
+	if err := decode(row.state, &found.State, "state"); err != nil {
+		return nil, err
+	}
+	if found.State.Step == "" {
+		return nil, corrupt("state", errors.New("it has no step"))
+	}
+	return found, nil
 }
 
 // ConversationList implements store.Conversations.

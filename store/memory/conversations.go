@@ -251,12 +251,16 @@ func encode(v any) ([]byte, error) {
 // decode reads a document.
 func decode(document []byte, into any, what string) error {
 	if err := json.Unmarshal(document, into); err != nil {
-		return &rondo.Error{
-			Code: rondo.CodeStateCorrupt, Op: "memory: read conversation", Message: fmt.Sprintf("the stored %s cannot be read", what),
-			Hint: "delete the conversation or restore it", Err: err,
-		}
+		return corrupt(what, err)
 	}
 	return nil
+}
+
+func corrupt(what string, cause error) error {
+	return &rondo.Error{
+		Code: rondo.CodeStateCorrupt, Op: "memory: read conversation", Message: fmt.Sprintf("the stored %s cannot be read", what),
+		Hint: "delete the conversation or restore it", Err: cause,
+	}
 }
 
 // storedOrZero keeps the zero time.

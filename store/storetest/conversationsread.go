@@ -78,11 +78,27 @@ var talkReadTests = []talkTest{
 			}
 		}
 	}},
+	{"a card that one turn mentions twice is as it was mentioned last", func(c *talk) {
+		c.create(owner("a"))
+		c.turn(owner("a"), func(w *store.ConversationWrite) {
+			w.Cards = []rondo.Card{{ID: "x", Issued: 1}, {ID: "y", Issued: 1}, {ID: "x", Issued: 2}}
+		})
+		same(c.t, "card", must(c.Card(c.ctx(), "a", c.now, "x"))(c.t), &rondo.Card{ID: "x", Issued: 2})
+		same(c.t, "card beside it", must(c.Card(c.ctx(), "a", c.now, "y"))(c.t), &rondo.Card{ID: "y", Issued: 1})
+	}},
 	{"of what is not there nothing is read", func(c *talk) {
 		c.create(owner("b"))
 		c.nothing("a")
 		_, err := c.Load(c.ctx(), "a", c.now)
 		c.wantUnknown(err)
+		for _, odd := range []string{"", "nul\x00", "not UTF-8 \xff"} {
+			c.wantUnknown(c.Acquire(c.ctx(), c.ask(owner(odd))))
+			_, err := c.Conversation(c.ctx(), owner(odd), c.now)
+			c.wantUnknown(err)
+			if card := must(c.Card(c.ctx(), "b", c.now, odd))(c.t); card != nil {
+				c.t.Fatalf("card %q: %+v, want none", odd, card)
+			}
+		}
 	}},
 	{"reading does not push the expiry back", func(c *talk) {
 		w := c.create(owner("a"))

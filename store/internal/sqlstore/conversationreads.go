@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -28,18 +29,28 @@ func readStoredConversation(values []any) (*store.StoredConversation, error) {
 	if err := decodeStored(record, &found.Conversation, "record"); err != nil {
 		return nil, err
 	}
-	return found, decodeStored(state, &found.State, "state")
+	if err := decodeStored(state, &found.State, "state"); err != nil {
+		return nil, err
+	}
+	if found.State.Step == "" {
+		return nil, corrupt("state", errors.New("it has no step"))
+	}
+	return found, nil
 }
 
 // decodeStored reads a document of a conversation.
 func decodeStored(text []byte, into any, what string) error {
 	if err := json.Unmarshal(text, into); err != nil {
-		return &rondo.Error{
-			Code: rondo.CodeStateCorrupt, Op: "read conversation", Message: fmt.Sprintf("the stored %s cannot be read", what),
-			Hint: "delete the conversation, or restore it from a backup", Err: err,
-		}
+		return corrupt(what, err)
 	}
 	return nil
+}
+
+func corrupt(what string, cause error) error {
+	return &rondo.Error{
+		Code: rondo.CodeStateCorrupt, Op: "read conversation", Message: fmt.Sprintf("the stored %s cannot be read", what),
+		Hint: "delete the conversation, or restore it from a backup", Err: cause,
+	}
 }
 
 // Load implements store.Conversations.

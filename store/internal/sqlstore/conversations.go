@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -204,14 +205,17 @@ func (s session) putCards(ctx context.Context, conversation string, cards []rond
 		return nil
 	}
 	ids, rows := []any{conversation}, make([]any, 0, 5*len(cards))
-	for _, card := range cards {
+	for i, card := range cards {
+		if slices.ContainsFunc(cards[i+1:], func(later rondo.Card) bool { return later.ID == card.ID }) {
+			continue
+		}
 		ids = append(ids, card.ID)
 		rows = append(rows, conversation, card.ID, int64(card.Issued), card.Digest, int64(card.Turn))
 	}
-	if _, err := s.exec(ctx, "DELETE FROM conversation_cards WHERE conversation_id = ? AND card_id IN ("+Marks(len(cards))+")", ids...); err != nil {
+	if _, err := s.exec(ctx, "DELETE FROM conversation_cards WHERE conversation_id = ? AND card_id IN ("+Marks(len(ids)-1)+")", ids...); err != nil {
 		return err
 	}
-	_, err := s.exec(ctx, "INSERT INTO conversation_cards (conversation_id, card_id, issued, digest, turn) VALUES "+repeatRow("("+Marks(5)+")", len(cards)), rows...)
+	_, err := s.exec(ctx, "INSERT INTO conversation_cards (conversation_id, card_id, issued, digest, turn) VALUES "+repeatRow("("+Marks(5)+")", len(ids)-1), rows...)
 	return err
 }
 
