@@ -13,9 +13,6 @@ import (
 // request's key, and gives the lease back: all of it, or nothing.
 func (w *work) commit(ctx context.Context, d *draft, lease store.Lease, told Answer) (Answer, error) {
 	w.stopRenewing()
-	if errors.Is(context.Cause(ctx), errLost) {
-		return Answer{}, w.lost(errLost)
-	}
 	now := w.now()
 	d.record.Response = told.Body
 	write := d.write(lease, now, w.cfg.TTL)
@@ -27,9 +24,7 @@ func (w *work) commit(ctx context.Context, d *draft, lease store.Lease, told Ans
 	}
 	switch {
 	case err == nil:
-	case errors.Is(err, store.ErrLeaseLost), errors.Is(err, store.ErrConflict):
-		return Answer{}, w.lost(err)
-	case rondo.CodeOf(err) == rondo.CodeConflict:
+	case rondo.CodeOf(err) == rondo.CodeConflict && !errors.Is(err, store.ErrConflict):
 		// Only an id of the caller's own choice can be taken: by a turn beside this one.
 		return Answer{}, busyError(&store.BusyError{})
 	default:
@@ -38,12 +33,6 @@ func (w *work) commit(ctx context.Context, d *draft, lease store.Lease, told Ans
 	w.done = true
 	w.relaySoon(ctx, d)
 	return told, nil
-}
-
-// lost says that the turn is another's by now, and counts it.
-func (w *work) lost(err error) error {
-	w.cfg.Observer.Lost()
-	return lostError("writing the turn", err)
 }
 
 // put writes a conversation that is not stored yet, or one whose lease is held.

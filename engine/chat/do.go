@@ -23,6 +23,9 @@ func (s *Service) Do(ctx context.Context, caller Caller, req Request) (Answer, e
 	if err != nil || !answer.Replayed {
 		s.cfg.Observer.Turn(req.Kind, w.asked, s.now().Sub(began), err)
 	}
+	if rondo.CodeOf(err) == rondo.CodeLeaseLost {
+		s.cfg.Observer.Lost()
+	}
 	if err != nil {
 		s.log.Log(ctx, levelOf(err), "a turn failed and left nothing behind", "kind", req.Kind, "conversation", w.id, "request", req.RequestID, "code", rondo.CodeOf(err), "error", err)
 	}

@@ -93,6 +93,9 @@ func TestATurnThatLosesItsLeaseStopsTheAgentAndWritesNothing(t *testing.T) {
 					if took := time.Since(began); took > life {
 						t.Errorf("the agent was called for %v after losing the right to write", took)
 					}
+					if k.counts.lost != 1 {
+						t.Errorf("%d lost leases were counted, want 1", k.counts.lost)
+					}
 					if n := count(k.store.seen(), "Commit"); n > 0 {
 						t.Error("it was committed all the same")
 					}

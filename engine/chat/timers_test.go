@@ -334,13 +334,13 @@ func TestAnEventThatNamesNoCaseFailsTheTurn(t *testing.T) {
 func TestWithoutARelayEventsStayPendingAndDoNotKeepTheLoopBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKit(t, memory.Open(memory.Options{}), nil)
-		k.Start()
 		id := k.start()
 		k.agent.says(text("sure?", `{"action":"confirm","data":{"case":"case-9"}}`))
 		k.send(id, "hi")
 		k.agent.says(text("booked", `{"action":"research"}`))
 		k.send(id, "yes")
 		k.store.seen()
+		k.Start()
 		time.Sleep(time.Minute)
 		if n := count(k.store.seen(), "Acquire"); n != 1 {
 			t.Errorf("it was looked at %d times within a minute, want once", n)
