@@ -131,7 +131,7 @@ func (a *API) account(r *http.Request, rec *recorder, x *exchange, took time.Dur
 	if x.traceparent != "" {
 		attrs = append(attrs, slog.String("traceparent", x.traceparent))
 	}
-	if status >= http.StatusInternalServerError {
+	if status >= http.StatusInternalServerError || x.failure != nil { // a stream can fail after its status
 		level = slog.LevelError
 		if x.failure != nil {
 			attrs = append(attrs, slog.String("error", x.failure.Error()))
