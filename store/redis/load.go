@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -13,9 +12,9 @@ import (
 )
 
 // Load implements store.Conversations. Nobody else writes while the lease is held,
-// so a plain pipeline sees one state.
+// so commands one after the other see one state.
 func (s *Store) Load(ctx context.Context, id string, at time.Time) (*store.StoredConversation, error) {
-	found, err := s.load(ctx, "load conversation", id, at, s.client.Pipeline())
+	found, err := s.load(ctx, "load conversation", id, at, s.read)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +25,7 @@ func (s *Store) Load(ctx context.Context, id string, at time.Time) (*store.Store
 // in a transaction.
 func (s *Store) Conversation(ctx context.Context, owner store.Owner, at time.Time) (*store.StoredConversation, error) {
 	const op = "read conversation"
-	found, err := s.load(ctx, op, owner.ID, at, s.client.TxPipeline())
+	found, err := s.load(ctx, op, owner.ID, at, s.readTogether)
 	if found != nil && (found.Conversation.TenantID != owner.TenantID || found.Conversation.UserID != owner.UserID) {
 		return nil, unknown(op) // also when it cannot be read: that is for its owner to know
 	}
@@ -36,17 +35,29 @@ func (s *Store) Conversation(ctx context.Context, owner store.Owner, at time.Tim
 	return found, nil
 }
 
+// readTogether reads in a transaction.
+func (s *Store) readTogether(ctx context.Context, commands ...redis.Cmder) error {
+	_, err := s.client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, command := range commands {
+			_ = pipe.Process(ctx, command) // each command has its own error
+		}
+		return nil
+	})
+	return err
+}
+
 // load reads record and state. With an error about what it read it returns the owner
 // all the same.
-func (s *Store) load(ctx context.Context, op, id string, at time.Time, pipe redis.Pipeliner) (*store.StoredConversation, error) {
+func (s *Store) load(ctx context.Context, op, id string, at time.Time, read func(context.Context, ...redis.Cmder) error) (*store.StoredConversation, error) {
 	if id == "" {
 		return nil, unknown(op)
 	}
 	c := s.names.conversation(id)
-	documents := pipe.MGet(ctx, c.conv, c.wf)
-	meta := pipe.HMGet(ctx, c.meta, "expires", "tenant", "user")
-	left := pipe.PTTL(ctx, c.conv)
-	if _, err := pipe.Exec(ctx); err != nil {
+	free := context.WithoutCancel(ctx) // a command may outlive a caller that has gone
+	documents := redis.NewSliceCmd(free, "mget", c.conv, c.wf)
+	meta := redis.NewSliceCmd(free, "hmget", c.meta, "expires", "tenant", "user")
+	left := redis.NewDurationCmd(free, time.Millisecond, "pttl", c.conv)
+	if err := read(ctx, documents, meta, left); err != nil {
 		return nil, failed(op, err)
 	}
 	record, ok := documents.Val()[0].(string)
@@ -90,10 +101,9 @@ func ended(written string, at time.Time) bool {
 // readMember reads a member that stands for itself, such as a card, with the expiry
 // of its conversation: "" when either is gone.
 func (s *Store) readMember(ctx context.Context, op string, c conversation, hash, member string, at time.Time) (string, error) {
-	pipe := s.client.Pipeline()
-	text := pipe.HGet(ctx, hash, member)
-	expires := pipe.HGet(ctx, c.meta, "expires")
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+	free := context.WithoutCancel(ctx)
+	text, expires := redis.NewStringCmd(free, "hget", hash, member), redis.NewStringCmd(free, "hget", c.meta, "expires")
+	if err := s.read(ctx, text, expires); err != nil {
 		return "", failed(op, err)
 	}
 	if ended(expires.Val(), at) {

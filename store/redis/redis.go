@@ -33,6 +33,7 @@
 //
 //  1. A turn is three round trips: Acquire and Commit are one script each, Load is
 //     one pipeline. Commit checks token, version and key before it writes anything.
+//     Turns that run at the same time share round trips.
 //  2. A write carries a mark of its own, so that one whose answer was lost can be
 //     sent again: it happens once. When that fails too the error is ambiguous.
 //  3. On one server the script writes the indexes too. In a cluster they are in
@@ -53,8 +54,8 @@
 // Leases and claims end by the clock of Redis; conversations and answers by that or
 // by the caller's, whichever is first.
 //
-// It needs Redis 6.2, imports the root package, store and the Redis client, and
-// starts no goroutine of its own.
+// It needs Redis 6.2 and imports the root package, store and the Redis client. It
+// starts goroutines only while calls are under way; Close waits for them.
 package redis
 
 import (
@@ -88,6 +89,7 @@ type Store struct {
 	client redis.UniversalClient
 	opts   Options
 	names  names
+	batch  batch // of calls to one server; a cluster's are sent one by one
 }
 
 var _ store.Conversations = (*Store)(nil)
@@ -106,7 +108,7 @@ func Open(url string, opts Options) (*Store, error) {
 			Hint: "use redis://user:password@host:6379/0, or rediss:// for TLS",
 		}
 	}
-	return &Store{client: client, opts: opts, names: names{cluster: opts.Cluster}}, nil
+	return &Store{client: client, opts: opts, names: names{cluster: opts.Cluster}, batch: batch{client: client}}, nil
 }
 
 // connect configures a client. Commands are not sent again behind our back: whether
@@ -169,8 +171,12 @@ func (s *Store) Check(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the connections.
-func (s *Store) Close() error { return rondo.Op("close redis store", s.client.Close()) }
+// Close closes the connections and waits for what was under way.
+func (s *Store) Close() error {
+	err := s.client.Close()
+	s.batch.close()
+	return rondo.Op("close redis store", err)
+}
 
 func onOff(on bool) string {
 	if on {

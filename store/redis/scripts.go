@@ -8,14 +8,15 @@ import "github.com/redis/go-redis/v9"
 // caller's clock; lives are milliseconds, counted by Redis.
 
 // luaRecord defines record(conv, meta, at): who owns a conversation and when it
-// ends, as .tenant, .user and .expires; nil when it is not there (any more). A
-// record of an earlier version has no meta, and may have no expiry.
+// ends, as .tenant, .user and .expires; nil when it is not there (any more). Meta
+// lives as long as the record; one of an earlier version has none, and may have no
+// expiry.
 const luaRecord = `
 local function record(conv, meta, at)
   local m = redis.call('HMGET', meta, 'tenant', 'user', 'expires')
   if m[1] then
     local expires = tonumber(m[3])
-    if expires <= at or redis.call('EXISTS', conv) == 0 then return nil end
+    if expires <= at then return nil end
     return {tenant = m[1], user = m[2], expires = expires, meta = true}
   end
   local text = redis.call('GET', conv)
@@ -97,8 +98,13 @@ if mode == 'create' then
   if redis.call('EXISTS', conv) == 1 and not (m[2] and tonumber(m[2]) <= at) then return 'taken' end
 else
   if ARGV[3] == '' or redis.call('GET', lock) ~= ARGV[3] then return 'lost' end
-  if redis.call('EXISTS', conv) == 0 or m[2] and tonumber(m[2]) <= at then return 'missing' end
-  if not m[1] and mode ~= 'older' then return 'older' end
+  if m[2] then
+    if tonumber(m[2]) <= at then return 'missing' end
+  elseif redis.call('EXISTS', conv) == 0 then
+    return 'missing'
+  elseif mode ~= 'older' then
+    return 'older'
+  end
   if m[1] and m[1] ~= ARGV[4] then return 'conflict' end
 end
 if ARGV[15] ~= '' then
@@ -118,14 +124,14 @@ if not (holds(hist, 'list') and holds(turns, 'hash') and holds(cards, 'hash') an
 
 if mode == 'create' then
   redis.call('DEL', lock, conv, wf, meta, hist, turns, cards)
-else
-  local left = redis.call('PTTL', conv)
-  if left > tonumber(life) then life = left end
-  if m[2] and tonumber(m[2]) > tonumber(expires) then expires = m[2] end
+elseif not m[2] or tonumber(m[2]) > tonumber(expires) then
+  life = math.max(tonumber(life), redis.call('PTTL', conv))
+  expires = m[2] or expires
 end
 redis.call('SET', conv, ARGV[11], 'PX', life)
 redis.call('SET', wf, ARGV[12], 'PX', life)
-redis.call('HSET', meta, 'tenant', ARGV[9], 'user', ARGV[10], 'version', ARGV[5], 'expires', expires, 'attention', ARGV[24], 'write', ARGV[2])
+redis.call('HSET', meta, 'version', ARGV[5], 'expires', expires, 'attention', ARGV[24], 'write', ARGV[2])
+if not m[2] or mode == 'create' then redis.call('HSET', meta, 'tenant', ARGV[9], 'user', ARGV[10]) end
 redis.call('PEXPIRE', meta, life)
 local last = 25 + tonumber(ARGV[25])
 for i = 26, last do redis.call('RPUSH', hist, ARGV[i]) end
