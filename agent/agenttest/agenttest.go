@@ -20,7 +20,7 @@ import (
 
 // What the suite says. None of it may show up in an error.
 const (
-	Secret   = "Zm9vYmFy-secret-token" //nolint:gosec // it is one only in name
+	Secret   = "Zm9vYmFy-secret-token"
 	UserText = "my medical history"
 )
 

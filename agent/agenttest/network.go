@@ -157,7 +157,7 @@ func testSecrets(t *testing.T, d Driver) {
 			w.Header().Set("Content-Type", typeStream)
 			_, _ = io.WriteString(w, "event: "+name+"\ndata: {\""+Secret+"\": "+UserText+repeated(r)+"\n\n")
 		},
-		func(w http.ResponseWriter, r *http.Request) {
+		func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", typeStream)
 			_, _ = io.WriteString(w, "event: error\ndata: {\"error\":{\"code\":\""+Secret+"\",\"message\":\""+UserText+"\"}}\n\n")
 		},

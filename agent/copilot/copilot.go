@@ -125,12 +125,12 @@ func (a *Agent) call(ctx context.Context, session agent.Session, body any) iter.
 		}
 		defer answer.Close()
 		out := &reply{yield: yield, known: session.AgentSession, streams: map[string]string{}}
-		if !out.session(answer.Header.Get("X-Ms-Conversationid")) {
-			return
-		}
-		if answer.Stream() {
+		err = out.session(answer.Header.Get("X-Ms-Conversationid"))
+		switch {
+		case err != nil:
+		case answer.Stream():
 			err = a.readStream(ctx, answer, out)
-		} else {
+		default:
 			err = a.readJSON(ctx, answer, out)
 		}
 		if err != nil && !errors.Is(err, errStopped) {
@@ -183,8 +183,8 @@ func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply)
 			if json.Unmarshal(event.Data, &activity) != nil {
 				return a.client.Malformed("an event of the stream is not an activity")
 			}
-			if !out.activity(&activity) {
-				return errStopped
+			if err := out.activity(&activity); err != nil {
+				return err
 			}
 			seen = true
 		}
@@ -218,8 +218,8 @@ func (a *Agent) readJSON(ctx context.Context, answer *wire.Answer, out *reply) e
 		}
 	}
 	for i := range activities {
-		if !out.activity(&activities[i]) {
-			return errStopped
+		if err := out.activity(&activities[i]); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -126,6 +126,19 @@ func TestTheConversationsID(t *testing.T) {
 	}
 }
 
+func TestAnIDThatIsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 2000)
+	byHeader, _, _ := play(t, long, end)
+	byMessage, _, _ := play(t, "", `event: activity`+"\n"+`data: {"type":"message","conversation":{"id":"`+long+`"}}`+"\n\n"+end)
+	for name, a := range map[string]agent.Agent{"header": byHeader, "message": byMessage} {
+		heard := agenttest.Listen(t, a.Start(t.Context(), agent.Session{}))
+		if agent.KindOf(heard.Err) != agent.KindTooLarge || heard.Session != "" || heard.Activities != nil {
+			t.Errorf("by %s: %v, want too large and nothing else", name, heard.Err)
+		}
+	}
+}
+
 func TestPiecesOfText(t *testing.T) {
 	t.Parallel()
 	piece := func(id, text, info, channel string) string {

@@ -20,18 +20,34 @@ type reply struct {
 	current string            // the stream that pieces without an id belong to
 }
 
+// maxSession bounds the id of a conversation, which is stored and sent with every
+// turn.
+const maxSession = 1 << 10
+
 // session yields the conversation's id when it is news.
-func (r *reply) session(id string) bool {
+func (r *reply) session(id string) error {
 	if id == "" || id == r.known {
-		return true
+		return nil
+	}
+	if len(id) > maxSession {
+		return &agent.Error{Provider: provider, Kind: agent.KindTooLarge, Message: "the id of the conversation is too long"}
 	}
 	r.known = id
-	return r.yield(agent.Chunk{Session: id}, nil)
+	return r.give(agent.Chunk{Session: id})
 }
 
-func (r *reply) activity(activity *rondo.Activity) bool {
-	if r.known == "" && activity.Type == rondo.ActivityMessage && activity.Conversation != nil && !r.session(activity.Conversation.ID) {
-		return false
+func (r *reply) give(chunk agent.Chunk) error {
+	if !r.yield(chunk, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+func (r *reply) activity(activity *rondo.Activity) error {
+	if r.known == "" && activity.Type == rondo.ActivityMessage && activity.Conversation != nil {
+		if err := r.session(activity.Conversation.ID); err != nil {
+			return err
+		}
 	}
 	if activity.Type == rondo.ActivityTyping {
 		if info := infoOf(activity); info.StreamType == "streaming" {
@@ -41,12 +57,12 @@ func (r *reply) activity(activity *rondo.Activity) bool {
 	if activity.Type == rondo.ActivityMessage {
 		r.current = ""
 	}
-	return r.yield(agent.Chunk{Activity: activity}, nil)
+	return r.give(agent.Chunk{Activity: activity})
 }
 
 // piece yields what a streaming activity adds to its text. Agents send either the
 // new piece alone, and say so, or the whole text so far.
-func (r *reply) piece(activity *rondo.Activity, info streamInfo) bool {
+func (r *reply) piece(activity *rondo.Activity, info streamInfo) error {
 	// The first activity of a stream gives the stream its id; those that name none
 	// go on with it.
 	switch {
@@ -63,10 +79,10 @@ func (r *reply) piece(activity *rondo.Activity, info streamInfo) bool {
 		}
 	}
 	if added == "" {
-		return true
+		return nil
 	}
 	r.streams[r.current] = sofar + added
-	return r.yield(agent.Chunk{Delta: &agent.Delta{ID: r.current, Text: added}}, nil)
+	return r.give(agent.Chunk{Delta: &agent.Delta{ID: r.current, Text: added}})
 }
 
 // streamInfo is what an activity says about the stream it belongs to.

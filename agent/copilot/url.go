@@ -24,7 +24,7 @@ const (
 	Other        Cloud = "Other" // with a host of its own
 )
 
-// cloudHost is the API's host of each cloud, and how many characters of the
+// cloudHosts are the API's host of each cloud, and how many characters of the
 // environment's id are its own label.
 var cloudHosts = map[Cloud]struct {
 	suffix string

@@ -140,11 +140,11 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	if path != "/v1/chat/completions" || got.Model != "small" || !got.Stream || got.Format.Type != "json_schema" || got.Format.Schema.Name == "" {
 		t.Errorf("at %s it is asked %+v", path, got)
 	}
-	var said2 []string
+	var told []string
 	for _, message := range got.Messages[1:] {
-		said2 = append(said2, message.Role+": "+message.Content)
+		told = append(told, message.Role+": "+message.Content)
 	}
-	if diff := cmp.Diff([]string{"assistant: What is your name?", "user: Zoë", "user: and now?"}, said2); diff != "" {
+	if diff := cmp.Diff([]string{"assistant: What is your name?", "user: Zoë", "user: and now?"}, told); diff != "" {
 		t.Errorf("the messages (-want +got):\n%s", diff)
 	}
 	if system := got.Messages[0]; system.Role != "system" || !strings.HasPrefix(system.Content, "Be brief.") || !strings.Contains(system.Content, "`action`") {
