@@ -18,8 +18,8 @@ func Compile(config []byte) (*Machine, []rondo.FieldError) {
 	}
 	c.machine.root = c.state(member{name: defaultID, value: source}, nil)
 	if len(c.list) == 0 {
-		for _, link := range c.links {
-			link()
+		for i := 0; i < len(c.links); i++ { // a link may add another
+			c.links[i]()
 		}
 	}
 	if len(c.list) > 0 {

@@ -53,6 +53,29 @@ func (c *configuration) anyWithin(n *node) bool {
 	return slices.ContainsFunc(c.list, func(s *node) bool { return s.within(n) })
 }
 
+// wellFormed reports whether n is active with exactly what must be active in it.
+func (c *configuration) wellFormed(n *node) bool {
+	if !c.has(n) {
+		return false
+	}
+	active := 0
+	for _, child := range n.children {
+		if !c.has(child) {
+			continue
+		}
+		if active++; !c.wellFormed(child) {
+			return false
+		}
+	}
+	switch n.kind {
+	case compound:
+		return active == 1
+	case parallel:
+		return active == len(n.regions())
+	}
+	return active == 0
+}
+
 // value is XState's state value of the active states.
 func (c *configuration) value() json.RawMessage {
 	for _, n := range c.list {

@@ -11,16 +11,24 @@ func (r *run) microstep(chosen []*transition) (bool, error) {
 	r.mutated = false
 	taken := r.compatible(chosen)
 	next := r.active.clone()
+	// A transition that stays in its state enters nothing when another one leaves
+	// that state in the same step.
+	stays := map[*transition]bool{}
+	for _, t := range taken {
+		own := r.exits([]*transition{t})
+		stays[t] = !own.has(t.source)
+	}
 	remembered, err := r.leave(r.exits(taken), &next)
 	if err != nil {
 		return false, err
 	}
+	standing := slices.DeleteFunc(slices.Clone(taken), func(t *transition) bool { return stays[t] && !next.has(t.source) })
 	for _, t := range taken {
 		if err := r.do(t.actions); err != nil {
 			return false, t.failed("an action", err)
 		}
 	}
-	if err := r.enter(taken, &next, false); err != nil {
+	if err := r.enter(standing, &next, false); err != nil {
 		return false, err
 	}
 	if err := r.exitWhenDone(&next); err != nil {

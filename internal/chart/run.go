@@ -185,6 +185,12 @@ func (r *run) turnTo(e occurrence) {
 
 // finish writes the snapshot. before is the value before the call, nil at a start.
 func (r *run) finish(before json.RawMessage) (Result, error) {
+	if !r.active.wellFormed(r.m.root) {
+		return Result{}, &rondo.Error{
+			Code: rondo.CodeWorkflowLogic, Message: "the transitions lead to states that cannot be active together",
+			Hint: "let a transition to a history state come from outside the state that remembers",
+		}
+	}
 	value := r.active.value()
 	r.result.Changed = before == nil || !sameJSON(before, value)
 	s := Snapshot{Value: value, Context: r.context, Status: r.status, Output: r.output, Timers: r.timers, Entered: r.active.entered()}

@@ -128,7 +128,7 @@ func (p *problems) unknown(m member, what string, allowed []string) {
 
 // escape writes a name as a token of a JSON pointer.
 func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
 // scriptOrder puts members in the order in which JavaScript goes through them,

@@ -189,6 +189,7 @@ func (c *compiler) target(t *transition, v value) {
 				}
 			}
 		}
+		c.links = append(c.links, func() { c.recallable(t, v.at) })
 		c.together(t.targets, v.at)
 	})
 }
@@ -235,6 +236,21 @@ func (c *compiler) together(targets []*node, at string) {
 				c.add("bad_target", at, "%q and %q cannot be active together: several targets must be in different regions of a parallel state", a.key, b.key)
 				return
 			}
+		}
+	}
+}
+
+// recallable refuses transitions that leave a state and lead to the history of that
+// very state: leaving it would change what it remembers while it is asked.
+func (c *compiler) recallable(t *transition, at string) {
+	for _, h := range t.targets {
+		if h.kind != history {
+			continue
+		}
+		leaves := t.source == h.parent && t.reenter
+		leaves = leaves || (h.parent.kind == parallel && h.fallback == nil && t.source.within(h.parent))
+		if leaves {
+			c.add("bad_target", at, "the transition leaves %q and leads to its history: target the state itself", h.parent.key)
 		}
 	}
 }
