@@ -69,22 +69,22 @@ func (r *run) resume() error {
 
 // at is the snapshot in which a step is reached.
 func (d *Definition) at(step string, status rondo.WorkflowStatus) (chart.Snapshot, bool) {
-	var named, saying []*state
+	var byStep, byKey, saying []*state
 	d.states.all(func(s *state) bool {
 		switch {
 		case s.parent == nil || s.history:
 			return true
 		case s.step == step:
-			named = slices.Insert(named, 0, s)
+			byStep = append(byStep, s)
 		case s.step == "" && s.key == step:
-			named = append(named, s)
+			byKey = append(byKey, s)
 		}
 		if s.status == string(status) {
 			saying = append(saying, s)
 		}
 		return true
 	})
-	for _, s := range named {
+	for _, s := range slices.Concat(byStep, byKey) {
 		value, err := compact(d.states.place(append([]*state{s}, saying...)))
 		if err != nil {
 			continue

@@ -16,7 +16,8 @@ func TestOlderRecordsGoOnAtTheirStep(t *testing.T) {
 		"work":{"initial":"a","states":{
 			"a":{"on":{"GO":"b"}},
 			"b":{"initial":"x","states":{"x":{"on":{"GO":"y"}},"y":{"meta":{"step":"inner"},"on":{"GO":"#end"}},"h":{"type":"history"}}},
-			"c":{"id":"end"}}},
+			"c":{"id":"end"},
+			"twice":{"on":{"GO":"last"}},"p":{"meta":{"step":"twice"},"on":{"GO":"first"}},"q":{"meta":{"step":"twice"},"on":{"GO":"last"}},"first":{},"last":{}}},
 		"mood":{"initial":"good","states":{"good":{},"bad":{"meta":{"status":"error"}}}},
 		"still":{}}}}`)
 	for _, test := range []struct {
@@ -25,7 +26,7 @@ func TestOlderRecordsGoOnAtTheirStep(t *testing.T) {
 		want   string
 	}{
 		{"a", "active", "x active"}, {"x", "active", "inner active"}, {"inner", "active", "c active"}, {"inner", "error", "c error"},
-		{"nowhere", "active", "x active"}, {"", "active", "x active"}, {"h", "active", "x active"}, {"y", "active", "x active"},
+		{"twice", "active", "first active"}, {"nowhere", "active", "x active"}, {"", "active", "x active"}, {"h", "active", "x active"}, {"y", "active", "x active"},
 	} {
 		out := decided(t, d, older(test.step, test.status), says(`{"go":true}`))
 		if got := out.State.Step + " " + string(out.State.Status); got != test.want || out.State.TurnCount != 5 {

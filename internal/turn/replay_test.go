@@ -104,6 +104,19 @@ func TestReplayingThroughTheSameDefinitionIsTheSame(t *testing.T) {
 	}
 }
 
+func TestATimerThatFiredLateIsReplayedLate(t *testing.T) {
+	r := record(t, shipped(t, "payment"))
+	r.now = r.state.Timers[0].DueAt // due, but the next turn comes first
+	r.say(talks("hm"))
+	r.now = r.now.Add(time.Minute)
+	out, err := r.d.Fire(r.state, r.state.Timers[0].ID, r.now)
+	r.keep(out, err)
+	replayed, err := Replay(r.d, r.records)
+	if got := steps(replayed); err != nil || got != "start:gathering/gathering text:gathering/gathering timer:retry/retry" {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
 func TestReplayingThroughAnotherDefinitionTellsTheDifference(t *testing.T) {
 	r := paid(t)
 	body := string(Shipped()["payment"])
