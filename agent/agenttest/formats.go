@@ -99,14 +99,17 @@ func testBounds(t *testing.T, d Driver) {
 	endless := func(text string) io.Reader { return &repeat{text: text} }
 	pieces := stream([]Event{d.Piece()})
 	for name, body := range map[string]io.Reader{
-		"an event":          io.MultiReader(strings.NewReader("data: "), endless("x")),
-		"an event of lines": endless("data: x\n"),
-		"many events":       endless(pieces),
-		"many comments":     endless(": keep alive\n\n"),
-		"one message":       strings.NewReader(stream(d.Events(strings.Repeat("x", MaxEvent+1)))),
+		"an event":           io.MultiReader(strings.NewReader("data: "), endless("x")),
+		"an event of lines":  endless("data: x\n"),
+		"events without end": endless(pieces),
+		"one event too many": strings.NewReader(strings.Repeat(pieces, MaxEvents+1-len(d.Events("hello"))) + stream(d.Events("hello"))),
+		"many comments":      endless(": keep alive\n\n"),
+		"one message":        strings.NewReader(stream(d.Events(strings.Repeat("x", MaxEvent+1)))),
 	} {
 		wantKind(t, name, d.answered(t, typeStream, body), agent.KindTooLarge)
 	}
+	most := strings.Repeat(pieces, MaxEvents-len(d.Events("hello"))) + stream(d.Events("hello"))
+	wantText(t, "as many events as are allowed", d.answered(t, typeStream, strings.NewReader(most)), "hello")
 	wantKind(t, "JSON", d.answered(t, typeJSON, io.MultiReader(strings.NewReader(`{"a":"`), endless("x"))), agent.KindTooLarge)
 	wantKind(t, "JSON of one message", d.answered(t, typeJSON, strings.NewReader(d.JSON(strings.Repeat("x", MaxEvent+1)))), agent.KindTooLarge)
 }

@@ -215,21 +215,29 @@ func TestCallsOfAnEarlierTimeSayNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
+		b.inner.become(down)
 		b.inner.wait = make(chan struct{})
 		var late sync.WaitGroup
-		late.Go(func() {
-			if _, err := b.call(); err != nil {
-				t.Error(err)
-			}
-		})
+		for range 5 {
+			late.Go(func() {
+				if _, err := b.call(); agent.KindOf(err) != agent.KindUnreachable {
+					t.Errorf("a late call ends with %v, want unreachable", err)
+				}
+			})
+		}
 		synctest.Wait()
 		wait := b.inner.wait
 		b.inner.wait = nil
-		b.inner.become(down)
-		b.calls(3, true)
+		b.calls(3, true) // it opens
+		b.now = b.now.Add(10 * time.Second)
+		b.inner.become(nil)
+		b.calls(1, true) // it closes
 		close(wait)
-		late.Wait() // it succeeds, having begun before the breaker opened
-		b.calls(1, false)
+		late.Wait() // they fail, having begun before it opened
+		b.calls(1, true)
+		if diff := cmp.Diff([]bool{true, false}, b.changes); diff != "" {
+			t.Errorf("changes (-want +got):\n%s", diff)
+		}
 	})
 }
 

@@ -188,3 +188,19 @@ func TestAStreamMayEndWithoutSayingSo(t *testing.T) {
 		t.Errorf("%q, %v, want nothing", heard.Texts(), heard.Err)
 	}
 }
+
+func TestAStreamThatOnlyItsConnectionEndsIsNotTakenForWhole(t *testing.T) {
+	t.Parallel()
+	// Nothing says whether another activity would have followed.
+	client := &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+		return &http.Response{
+			StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Close: true,
+			Header: http.Header{"Content-Type": {"text/event-stream"}},
+			Body:   io.NopCloser(strings.NewReader("event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n")),
+		}, nil
+	})}
+	heard := agenttest.Listen(t, connect(t, "http://agent.test", client).Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
+	if agent.KindOf(heard.Err) != agent.KindMalformed {
+		t.Errorf("%q, %v, want malformed", heard.Texts(), heard.Err)
+	}
+}
