@@ -56,18 +56,22 @@ func (s *Store) load(ctx context.Context, op, id string, at time.Time, read func
 	free := context.WithoutCancel(ctx) // a command may outlive a caller that has gone
 	documents := redis.NewSliceCmd(free, "mget", c.conv, c.wf)
 	meta := redis.NewSliceCmd(free, "hmget", c.meta, "expires", "tenant", "user")
-	left := redis.NewDurationCmd(free, time.Millisecond, "pttl", c.conv)
-	if err := read(ctx, documents, meta, left); err != nil {
+	if err := read(ctx, documents, meta); err != nil {
 		return nil, failed(op, err)
 	}
 	record, ok := documents.Val()[0].(string)
+	if !ok {
+		return nil, unknown(op)
+	}
 	expires, _ := meta.Val()[0].(string)
-	end := expiry(expires, left.Val(), at)
-	if !ok || !end.IsZero() && !end.After(at) {
+	end, err := s.expiry(ctx, c, expires, at)
+	if err != nil {
+		return nil, failed(op, err)
+	}
+	if !end.IsZero() && !end.After(at) {
 		return nil, unknown(op)
 	}
 	found := &store.StoredConversation{ExpiresAt: end}
-	var err error
 	if found.Conversation, err = decodeConversation(op, id, record); err != nil {
 		found.Conversation.TenantID, _ = meta.Val()[1].(string)
 		found.Conversation.UserID, _ = meta.Val()[2].(string)
@@ -82,14 +86,15 @@ func (s *Store) load(ctx context.Context, op, id string, at time.Time, read func
 
 // expiry is when a conversation ends: what was written, or for an earlier record
 // what Redis says; zero = never.
-func expiry(written string, left time.Duration, at time.Time) time.Time {
+func (s *Store) expiry(ctx context.Context, c conversation, written string, at time.Time) (time.Time, error) {
 	if us, err := strconv.ParseInt(written, 10, 64); err == nil {
-		return time.UnixMicro(us).UTC()
+		return time.UnixMicro(us).UTC(), nil
 	}
-	if left > 0 {
-		return at.Add(left)
+	left, err := s.client.PTTL(ctx, c.conv).Result()
+	if err != nil || left <= 0 {
+		return time.Time{}, err
 	}
-	return time.Time{}
+	return at.Add(left), nil
 }
 
 // ended reports whether a conversation is not there any more by the caller's clock.

@@ -160,6 +160,12 @@ func TestACommitOntoKeysOfAnotherKindWritesNothing(t *testing.T) {
 		lease := acquire(t, s, "a")
 		w := next(t, s, lease)
 		set(t, s, key, "not what it should be")
+		w.Cards = first("a").Cards
+		if key == c.keysIndex {
+			claim := startClaim("t", "a")
+			begin(t, s, claim)
+			w.Key = finish(claim)
+		}
 		if err := s.Commit(t.Context(), w); rondo.CodeOf(err) != rondo.CodeStateCorrupt {
 			t.Errorf("%s is a string: %v, want it corrupt", key, err)
 		}

@@ -115,12 +115,13 @@ if ARGV[15] ~= '' then
     if p and p ~= ARGV[21] then return 'lost' end
   end
 end
+local last = 25 + tonumber(ARGV[25]) -- the last message
 local function holds(name, kind)
   local t = redis.call('TYPE', name).ok
   return t == kind or t == 'none'
 end
-if not (holds(hist, 'list') and holds(turns, 'hash') and holds(cards, 'hash') and holds(keys, 'zset')
-  and (not user or holds(user, 'zset') and holds(timers, 'zset'))) then return 'corrupt' end
+if not (holds(hist, 'list') and holds(turns, 'hash') and (#ARGV == last or holds(cards, 'hash'))
+  and (ARGV[15] == '' or holds(keys, 'zset')) and (not user or holds(user, 'zset') and holds(timers, 'zset'))) then return 'corrupt' end
 
 if mode == 'create' then
   redis.call('DEL', lock, conv, wf, meta, hist, turns, cards)
@@ -133,7 +134,6 @@ redis.call('SET', wf, ARGV[12], 'PX', life)
 redis.call('HSET', meta, 'version', ARGV[5], 'expires', expires, 'attention', ARGV[24], 'write', ARGV[2])
 if not m[2] or mode == 'create' then redis.call('HSET', meta, 'tenant', ARGV[9], 'user', ARGV[10]) end
 redis.call('PEXPIRE', meta, life)
-local last = 25 + tonumber(ARGV[25])
 for i = 26, last do redis.call('RPUSH', hist, ARGV[i]) end
 redis.call('PEXPIRE', hist, life)
 if ARGV[13] ~= '' then redis.call('HSET', turns, ARGV[13], ARGV[14]) end
