@@ -72,21 +72,27 @@ var talkExpiryTests = []talkTest{
 		for _, id := range []string{"a", "b", "c"} {
 			c.create(owner(id))
 		}
-		c.begin(c.claim("k", "a"))
+		c.begin(c.claim("ended", "a"))
 		c.pass(lifetime / 2)
 		c.ok("release", c.Release(c.ctx(), c.acquire(owner("b"))))
-		c.turn(owner("c"), nil)
-		kept := c.claim("kept", "c")
-		c.begin(kept)
+		kept := c.result(c.begin(c.claim("kept", "c")))
+		kept.ExpiresAt = c.now.Add(lifetime)
+		c.turn(owner("c"), func(w *store.ConversationWrite) { w.Key = kept })
+		want := map[string]everything{}
+		for _, id := range []string{"b", "c"} {
+			want[id], _ = c.all(owner(id))
+		}
 		c.pass(lifetime/2 + time.Second)
-		kept.At = c.now
 		_, err := c.ExpireConversations(c.ctx(), c.now, 100)
 		c.ok("expire", err)
 		for _, id := range []string{"b", "c"} {
 			got, _ := c.all(owner(id))
-			same(c.t, "state", got.State.Version > 0, true)
-			same(c.t, "there are messages", len(got.Messages) > 0, true)
+			same(c.t, "messages", got.Messages, want[id].Messages)
+			same(c.t, "turns", got.Turns, want[id].Turns)
+			same(c.t, "cards", got.Cards, want[id].Cards)
+			same(c.t, "state", got.State, want[id].State)
 		}
+		c.wantResult(c.claim("kept", "c"), kept)
 		c.wantList([]string{"c", "b"}, store.ConversationPage{Limit: 10})
 		if n := must(c.ExpireConversations(c.ctx(), c.now, 100))(c.t); n != 0 {
 			c.t.Fatalf("a second removal took %d", n)
