@@ -11,7 +11,6 @@ import (
 
 const (
 	dueAtOnce     = 100         // conversations that one look for due ones takes in
-	dueWorkers    = 8           // of them at a time
 	firedAtOnce   = 20          // timers of one conversation before others have their turn
 	expireEvery   = time.Minute // between removals of what has expired
 	expireAtOnce  = 500         // rows of one removal
@@ -53,7 +52,7 @@ func (s *Service) Sweep(ctx context.Context) (int, error) {
 	}
 	ids := make(chan string)
 	var workers sync.WaitGroup
-	for range min(dueWorkers, len(due)) {
+	for range min(s.cfg.Sweepers, len(due)) {
 		workers.Go(func() {
 			for id := range ids {
 				s.lookAfter(ctx, id)

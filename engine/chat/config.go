@@ -44,6 +44,7 @@ type Config struct {
 	KeyLease     time.Duration // of a key under a running request, renewed at a third of it; default 30s
 	Poll         time.Duration // between looks for due timers and events to relay; default 1s
 
+	Sweepers          int      // conversations that the loop looks after at once; default 8
 	MaxText           int      // UTF-16 units in one text of a user; default 4000
 	MaxInFlight       int      // requests at once, those over it are refused as overloaded; default 1024
 	DefaultDefinition string   // of a start that names none; default "default"
@@ -87,6 +88,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *d.value == 0 {
 			*d.value = d.fallback
 		}
+	}
+	if c.Sweepers <= 0 {
+		c.Sweepers = 8
 	}
 	if c.MaxText <= 0 {
 		c.MaxText = 4000

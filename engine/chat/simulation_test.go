@@ -106,7 +106,7 @@ func (s *simulation) process(calls int, last bool) *chat.Service {
 	})
 	service, err := chat.New(chat.Config{
 		Store: h, Definitions: s.shelf, DefaultDefinition: "trip", Agents: map[string]agent.Agent{"a": s.agent}, DefaultAgent: "a",
-		Relay: s.relay, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return s.now }, NewID: s.newID,
+		Relay: s.relay, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return s.now }, NewID: s.newID, Sweepers: 1,
 	})
 	if err != nil {
 		s.t.Fatal(err)

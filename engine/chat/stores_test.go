@@ -21,7 +21,7 @@ func onEveryStore(t *testing.T, test func(t *testing.T, driver store.Conversatio
 
 func openSQLite(t testing.TB) store.Conversations {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "chat.db"), sqlite.Options{})
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "chat.db"), sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
 		t.Fatal(err)
 	}
