@@ -41,7 +41,7 @@ func rank(confidence string) int {
 func (p policies) merge(state *rondo.ConversationState, data map[string]json.RawMessage, from rondo.Provenance) (collected map[string]json.RawMessage, unconfirmed []string) {
 	collected = map[string]json.RawMessage{}
 	for _, field := range slices.Sorted(maps.Keys(data)) {
-		value := slices.Clone(data[field])
+		value := json.RawMessage(plain(data[field]))
 		old, had := state.CollectedData[field]
 		switch p.of(field) {
 		case mergeHighest:

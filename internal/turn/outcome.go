@@ -136,7 +136,7 @@ func cloneState(s rondo.ConversationState) rondo.ConversationState {
 func cloneProvenance(from map[string]rondo.Provenance) map[string]rondo.Provenance {
 	copied := make(map[string]rondo.Provenance, len(from))
 	for field, p := range from {
-		p.Value = slices.Clone(p.Value)
+		p.Value = plain(p.Value)
 		copied[field] = p
 	}
 	return copied

@@ -93,3 +93,11 @@ func TestNumbersAreSentAsTheyWereWritten(t *testing.T) {
 		t.Error(query)
 	}
 }
+
+func TestWhatStoresEscapeIsSentPlainly(t *testing.T) {
+	before := stored(t, at("s", 0, `{"a":"<b> $& \\u0026 \u2028 \u0041","&":1}`))
+	query, _ := compiled(t, small()).Query(before, "x")
+	if !strings.Contains(query, "Collected data: {\"&\":1,\"a\":\"<b> $& \\\\u0026 \u2028 \\u0041\"}\n") {
+		t.Errorf("%q", query)
+	}
+}

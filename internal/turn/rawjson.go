@@ -18,7 +18,7 @@ import (
 var errNotEncoded = errors.New("a value cannot be written as JSON")
 
 // compact writes a value without spaces and without the escapes that HTML would
-// need.
+// need, in raw values too.
 func compact(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -26,7 +26,48 @@ func compact(v any) (json.RawMessage, error) {
 	if encoder.Encode(v) != nil {
 		return nil, errNotEncoded // the cause could show the value
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return plain(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+}
+
+// plain copies a JSON text without the escapes that encoding/json writes for HTML
+// and scripts: a value that was stored reads as it did before.
+func plain(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`\u`)) {
+		return bytes.Clone(raw)
+	}
+	out := make([]byte, 0, len(raw))
+	for len(raw) > 0 {
+		size := 1
+		if raw[0] == '\\' && len(raw) > 1 {
+			size = 2
+			if char, escaped := needless(raw); escaped {
+				out, raw = append(out, char...), raw[len(`\u0026`):]
+				continue
+			}
+		}
+		out, raw = append(out, raw[:size]...), raw[size:]
+	}
+	return out
+}
+
+// needless is the character of an escape that JSON does not need.
+func needless(raw []byte) (string, bool) {
+	if len(raw) < len(`\u0026`) {
+		return "", false
+	}
+	switch strings.ToLower(string(raw[:len(`\u0026`)])) {
+	case `\u003c`:
+		return "<", true
+	case `\u003e`:
+		return ">", true
+	case `\u0026`:
+		return "&", true
+	case `\u2028`:
+		return "\u2028", true
+	case `\u2029`:
+		return "\u2029", true
+	}
+	return "", false
 }
 
 // object reads an object; false for anything else, for null too. What is not
@@ -82,11 +123,12 @@ func same(a, b json.RawMessage) bool {
 
 func sameMembers(a, b map[string]json.RawMessage) bool { return maps.EqualFunc(a, b, same) }
 
-// cloneMembers copies an object down to its bytes; nil becomes an empty one.
+// cloneMembers copies an object down to its bytes, in the form that plain gives
+// them; nil becomes an empty one.
 func cloneMembers(members map[string]json.RawMessage) map[string]json.RawMessage {
 	copied := make(map[string]json.RawMessage, len(members))
 	for name, value := range members {
-		copied[name] = bytes.Clone(value)
+		copied[name] = plain(value)
 	}
 	return copied
 }
