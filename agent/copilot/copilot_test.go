@@ -2,9 +2,11 @@ package copilot_test
 
 import (
 	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,17 +16,20 @@ import (
 	"github.com/rondo-engine/rondo/agent/agenttest"
 )
 
-// play is an agent whose server answers with a stream and remembers what it was
-// asked last.
-func play(t *testing.T, conversation, stream string) (a agent.Agent, path, body *string) {
+// posted is what a server was asked.
+type posted struct{ path, body string }
+
+// play is an agent whose server answers with a stream. What the server was asked
+// last is there once the answer is.
+func play(t *testing.T, conversation, stream string) (a agent.Agent, last *atomic.Pointer[posted]) {
 	t.Helper()
-	path, body = new(string), new(string)
+	last = new(atomic.Pointer[posted])
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		*path, *body = r.URL.Path, string(text)
+		last.Store(&posted{r.URL.Path, string(text)})
 		if conversation != "" {
 			w.Header().Set("x-ms-conversationid", conversation)
 		}
@@ -32,7 +37,7 @@ func play(t *testing.T, conversation, stream string) (a agent.Agent, path, body 
 		_, _ = io.WriteString(w, stream)
 	}))
 	t.Cleanup(server.Close)
-	return connect(t, server.URL, nil), path, body
+	return connect(t, server.URL, nil), last
 }
 
 const end = "event: end\ndata: end\n\n"
@@ -84,22 +89,38 @@ func TestTheRecordedTurn(t *testing.T) {
 
 func TestWhatIsSent(t *testing.T) {
 	t.Parallel()
-	a, path, body := play(t, "", end)
-	agenttest.Listen(t, a.Start(t.Context(), agent.Session{AgentSession: "old"}))
-	if *path != "/conversations" || *body != `{"emitStartConversationEvent":true}` {
-		t.Errorf("start posts %s to %s", *body, *path)
-	}
-	agenttest.Listen(t, a.Send(t.Context(), agent.Session{AgentSession: "c/1", Locale: "de-DE"}, rondo.Activity{Text: "hi"}))
-	if want := `{"activity":{"type":"message","conversation":{"id":"c/1"},"text":"hi","locale":"de-DE"}}`; *path != "/conversations/c/1" || *body != want {
-		t.Errorf("a turn posts %s to %s, want %s", *body, *path, want)
-	}
-	agenttest.Listen(t, a.Send(t.Context(), agent.Session{AgentSession: "c"}, rondo.Activity{Type: "message", Value: []byte(`{"cardId":"1"}`)}))
-	if want := `{"activity":{"type":"message","conversation":{"id":"c"},"value":{"cardId":"1"}}}`; *body != want {
-		t.Errorf("a card turn posts %s, want %s", *body, want)
-	}
-	agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
-	if want := `{"activity":{"type":"message","text":"hi"}}`; *path != "/conversations" || *body != want {
-		t.Errorf("a turn without a conversation posts %s to %s, want %s", *body, *path, want)
+	a, last := play(t, "", end)
+	for name, test := range map[string]struct {
+		call func() iter.Seq2[agent.Chunk, error]
+		want posted
+	}{
+		"start": {
+			func() iter.Seq2[agent.Chunk, error] { return a.Start(t.Context(), agent.Session{AgentSession: "old"}) },
+			posted{"/conversations", `{"emitStartConversationEvent":true}`},
+		},
+		"a turn": {
+			func() iter.Seq2[agent.Chunk, error] {
+				return a.Send(t.Context(), agent.Session{AgentSession: "c/1", Locale: "de-DE"}, rondo.Activity{Text: "hi"})
+			},
+			posted{"/conversations/c/1", `{"activity":{"type":"message","conversation":{"id":"c/1"},"text":"hi","locale":"de-DE"}}`},
+		},
+		"a card turn": {
+			func() iter.Seq2[agent.Chunk, error] {
+				return a.Send(t.Context(), agent.Session{AgentSession: "c"}, rondo.Activity{Type: "message", Value: []byte(`{"cardId":"1"}`)})
+			},
+			posted{"/conversations/c", `{"activity":{"type":"message","conversation":{"id":"c"},"value":{"cardId":"1"}}}`},
+		},
+		"a turn without a conversation": {
+			func() iter.Seq2[agent.Chunk, error] {
+				return a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})
+			},
+			posted{"/conversations", `{"activity":{"type":"message","text":"hi"}}`},
+		},
+	} {
+		agenttest.Listen(t, test.call())
+		if got := *last.Load(); got != test.want {
+			t.Errorf("%s posts %s to %s, want %s to %s", name, got.body, got.path, test.want.body, test.want.path)
+		}
 	}
 }
 
@@ -118,7 +139,7 @@ func TestTheConversationsID(t *testing.T) {
 		"in an empty answer":    {"header", "", "", "header"},
 		"nowhere but in typing": {"", typing, "", ""},
 	} {
-		a, _, _ := play(t, test.header, test.stream+end)
+		a, _ := play(t, test.header, test.stream+end)
 		heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{AgentSession: test.known}, rondo.Activity{Text: "hi"}))
 		if heard.Err != nil || heard.Session != test.want {
 			t.Errorf("%s: the session is %q, %v, want %q", name, heard.Session, heard.Err, test.want)
@@ -129,8 +150,8 @@ func TestTheConversationsID(t *testing.T) {
 func TestAnIDThatIsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 2000)
-	byHeader, _, _ := play(t, long, end)
-	byMessage, _, _ := play(t, "", `event: activity`+"\n"+`data: {"type":"message","conversation":{"id":"`+long+`"}}`+"\n\n"+end)
+	byHeader, _ := play(t, long, end)
+	byMessage, _ := play(t, "", `event: activity`+"\n"+`data: {"type":"message","conversation":{"id":"`+long+`"}}`+"\n\n"+end)
 	for name, a := range map[string]agent.Agent{"header": byHeader, "message": byMessage} {
 		heard := agenttest.Listen(t, a.Start(t.Context(), agent.Session{}))
 		if agent.KindOf(heard.Err) != agent.KindTooLarge || heard.Session != "" || heard.Activities != nil {
@@ -167,7 +188,7 @@ func TestPiecesOfText(t *testing.T) {
 		"not the text":     {piece("1", "Searching", `,"streamType":"informative"`, "null"), map[string]string{}, 1},
 		"no stream at all": {piece("1", "a", "", "null"), map[string]string{}, 1},
 	} {
-		a, _, _ := play(t, "", test.stream+end)
+		a, _ := play(t, "", test.stream+end)
 		heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
 		if diff := cmp.Diff(test.want, heard.Deltas); diff != "" || heard.Err != nil || len(heard.Activities) != test.whole {
 			t.Errorf("%s: %d activities, %v, pieces (-want +got):\n%s", name, len(heard.Activities), heard.Err, diff)
@@ -178,12 +199,12 @@ func TestPiecesOfText(t *testing.T) {
 func TestAStreamMayEndWithoutSayingSo(t *testing.T) {
 	t.Parallel()
 	// Its framing says that it is whole: only the event is missing.
-	a, _, _ := play(t, "", "event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n")
+	a, _ := play(t, "", "event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n")
 	if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err != nil || len(heard.Texts()) != 1 {
 		t.Errorf("%q, %v, want the message", heard.Texts(), heard.Err)
 	}
 	// What follows the end is not read.
-	a, _, _ = play(t, "", end+"event: activity\ndata: {\"type\":\"message\",\"text\":\"late\"}\n\n")
+	a, _ = play(t, "", end+"event: activity\ndata: {\"type\":\"message\",\"text\":\"late\"}\n\n")
 	if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err != nil || len(heard.Texts()) != 0 {
 		t.Errorf("%q, %v, want nothing", heard.Texts(), heard.Err)
 	}

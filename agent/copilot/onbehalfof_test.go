@@ -29,8 +29,7 @@ type authority struct {
 	source    *copilot.OnBehalfOf
 	clock     atomic.Int64 // seconds
 	exchanges atomic.Int64
-	form      map[string][]string // of the last exchange
-	path      string
+	last      atomic.Pointer[http.Request]
 	answer    func(w http.ResponseWriter, number int64)
 }
 
@@ -42,7 +41,7 @@ func newAuthority(t *testing.T, change func(*copilot.OnBehalfOfConfig)) *authori
 		if err := r.ParseForm(); err != nil {
 			t.Error(err)
 		}
-		p.form, p.path = r.PostForm, r.URL.Path
+		p.last.Store(r)
 		p.answer(w, p.exchanges.Add(1))
 	}))
 	t.Cleanup(server.Close)
@@ -89,8 +88,9 @@ func TestTheExchangeIsOnBehalfOfTheUser(t *testing.T) {
 		"assertion":           {agenttest.Secret + "alice"},
 		"scope":               {"https://api.powerplatform.com/.default"},
 	}
-	if diff := cmp.Diff(want, p.form); diff != "" || p.path != "/tenant-1/oauth2/v2.0/token" {
-		t.Errorf("at %s it asks (-want +got):\n%s", p.path, diff)
+	asked := p.last.Load()
+	if diff := cmp.Diff(want, map[string][]string(asked.PostForm)); diff != "" || asked.URL.Path != "/tenant-1/oauth2/v2.0/token" {
+		t.Errorf("at %s it asks (-want +got):\n%s", asked.URL.Path, diff)
 	}
 }
 
@@ -254,9 +254,9 @@ func TestAnExchangeThatFailsIsAnErrorOfTokens(t *testing.T) {
 func TestATokenThatTheAgentRefusesIsForgotten(t *testing.T) {
 	t.Parallel()
 	p := newAuthority(t, nil)
-	var shown []string
+	shown := make(chan string, 2)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown = append(shown, r.Header.Get("Authorization"))
+		shown <- r.Header.Get("Authorization")
 		w.WriteHeader(http.StatusUnauthorized)
 	}))
 	t.Cleanup(server.Close)
@@ -270,7 +270,7 @@ func TestATokenThatTheAgentRefusesIsForgotten(t *testing.T) {
 			t.Errorf("%v, want refused", heard.Err)
 		}
 	}
-	if diff := cmp.Diff([]string{"Bearer token-1", "Bearer token-2"}, shown); diff != "" {
+	if diff := cmp.Diff([]string{"Bearer token-1", "Bearer token-2"}, []string{<-shown, <-shown}); diff != "" {
 		t.Errorf("tokens (-want +got):\n%s", diff)
 	}
 }

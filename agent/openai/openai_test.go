@@ -104,6 +104,7 @@ func TestHowAnAnswerEnds(t *testing.T) {
 }
 
 type asked struct {
+	path     string
 	Model    string
 	Stream   bool
 	Messages []struct{ Role, Content string }
@@ -119,13 +120,13 @@ type asked struct {
 
 func TestWhatTheModelIsTold(t *testing.T) {
 	t.Parallel()
-	var got asked
-	var path string
+	requests := make(chan asked, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got, path = asked{}, r.URL.Path
+		got := asked{path: r.URL.Path}
 		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
 			t.Error(err)
 		}
+		requests <- got
 		streamed(chunks(t, "ok")...)(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -137,8 +138,9 @@ func TestWhatTheModelIsTold(t *testing.T) {
 		said("user", "too long ago"), said("assistant", "What is your name?"), {Role: "assistant", Kind: rondo.MessageCard}, said("user", "Zoë"),
 	}
 	agenttest.Listen(t, a.Send(t.Context(), agent.Session{History: history, Instructions: "Be brief."}, rondo.Activity{Text: "and now?"}))
-	if path != "/v1/chat/completions" || got.Model != "small" || !got.Stream || got.Format.Type != "json_schema" || got.Format.Schema.Name == "" {
-		t.Errorf("at %s it is asked %+v", path, got)
+	got := <-requests
+	if got.path != "/v1/chat/completions" || got.Model != "small" || !got.Stream || got.Format.Type != "json_schema" || got.Format.Schema.Name == "" {
+		t.Errorf("it is asked %+v", got)
 	}
 	var told []string
 	for _, message := range got.Messages[1:] {
@@ -161,6 +163,7 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	}
 	own := json.RawMessage(`{"type":"object","properties":{"mood":{"type":"string"}}}`)
 	agenttest.Listen(t, a.Send(t.Context(), agent.Session{OutputSchema: own}, rondo.Activity{Value: json.RawMessage(`{"cardId":"1"}`)}))
+	got = <-requests
 	if string(got.Format.Schema.Schema) != string(own) || strings.Contains(got.Messages[0].Content, "`action`") {
 		t.Errorf("a schema of the definition's own is sent as %s, with %q", got.Format.Schema.Schema, got.Messages[0].Content)
 	}

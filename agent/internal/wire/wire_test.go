@@ -56,9 +56,9 @@ func TestWordsOfErrorsAreWords(t *testing.T) {
 		`{"error":{"code":"key sk-1 is wrong","type":"x"}}`: "x",
 		`{"error":{"code":403}}`:                            "",
 		`{"error":"AADSTS50013: assertion failed"}`:         "",
-		`[]`:                                                "",
-		`<html>`:                                            "",
-		``:                                                  "",
+		`[]`:     "",
+		`<html>`: "",
+		``:       "",
 	} {
 		if got := ErrorWord([]byte(body)); got != want {
 			t.Errorf("the word of %s is %q, want %q", body, got, want)
