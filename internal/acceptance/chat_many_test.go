@@ -1,0 +1,100 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	manyConversations = 10_000
+	manyInFlight      = 200
+	// manyResident is what the process may have in memory then: conversations are
+	// in Redis, so it does not depend on how many there are.
+	manyResident = 400 << 20
+)
+
+// TestTenThousandConversationsTwoHundredAtOnce opens conversations and lets
+// callers talk in all of them: some meet in one conversation, and only that may
+// be refused.
+func TestTenThousandConversationsTwoHundredAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes many turns")
+	}
+	g := newGround(t, pair{store: "sqlite", redis: true})
+	p := startProgram(t, "serve", "--migrate", "--no-auth-required", "--database", g.database, "--redis", g.redisURL, "--llm-provider", "scripted", "--log-level", "error")
+	p.client = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxConnsPerHost: manyInFlight, MaxIdleConnsPerHost: manyInFlight}}
+
+	ids := make([]string, manyConversations)
+	var opening errgroup.Group
+	opening.SetLimit(manyInFlight)
+	for i := range ids {
+		opening.Go(func() error {
+			ids[i] = p.startChat(t, "")
+			return nil
+		})
+	}
+	if err := opening.Wait(); err != nil {
+		t.Fatal(err)
+	}
+
+	var committed, busy atomic.Int64
+	var mu sync.Mutex
+	strange := map[string]int{}
+	var talking errgroup.Group
+	talking.SetLimit(manyInFlight)
+	for i := range manyConversations {
+		talking.Go(func() error {
+			// Every tenth caller talks in a conversation that its neighbour talks in too.
+			status, answer, err := p.sendChat(ids[i-i%10%2], "hello")
+			switch {
+			case err == nil && status == http.StatusOK:
+				committed.Add(1)
+			case err == nil && status == http.StatusConflict:
+				busy.Add(1)
+			default:
+				mu.Lock()
+				strange[fmt.Sprint(status, " ", string(answer), " ", err)]++
+				mu.Unlock()
+			}
+			return nil
+		})
+	}
+	_ = talking.Wait()
+	if len(strange) > 0 || committed.Load() == 0 {
+		t.Fatalf("%d turns were committed, %d busy, and these were neither: %v\n%s", committed.Load(), busy.Load(), strange, p.errors)
+	}
+	if resident := residentOf(t, p.process.PID()); resident > manyResident {
+		t.Errorf("the server has %d MiB in memory, want at most %d", resident>>20, manyResident>>20)
+	} else {
+		t.Logf("%d committed, %d busy, %d MiB", committed.Load(), busy.Load(), resident>>20)
+	}
+}
+
+// residentOf is the memory of a process in bytes.
+func residentOf(t *testing.T, pid int) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Skipf("this system does not tell: %v", err)
+	}
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte("VmRSS:")); ok {
+			kb, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Fatal("no VmRSS in the status of the process")
+	return 0
+}
