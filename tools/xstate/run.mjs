@@ -3,7 +3,7 @@
 // and writes one line per document: {steps: [{value, context, status, output,
 // timers, effects}]}, the first of them being the start; {error} ends the list.
 import { createInterface } from 'node:readline';
-import { assign, createMachine, initialTransition, raise, transition } from 'xstate';
+import { assign, createActor, createMachine, raise } from 'xstate';
 
 console.warn = () => {}; // standard output is for answers alone
 
@@ -116,7 +116,15 @@ function play({ config, context, steps, maxIterations }) {
   const timers = new Map();
   const answers = [];
   let snapshot;
-  const record = ([next, actions], at) => {
+  let actions = [];
+  // What XState's own transition() makes for every step, made once.
+  const self = createActor(machine);
+  const scope = {
+    self, system: self.system, id: '', sessionId: '',
+    defer() {}, logger() {}, stopChild() {}, emit() {},
+    actionExecutor: (action) => actions.push(action),
+  };
+  const record = (next, at) => {
     if (next.status === 'error') throw next.error;
     snapshot = next;
     const effects = [];
@@ -127,17 +135,17 @@ function play({ config, context, steps, maxIterations }) {
         timers.set(action.params.id, { event: action.params.event.type, due: at + action.params.delay });
       }
     }
+    actions = [];
     const { value, context, status, output } = next;
     const open = [...timers.values()].sort((a, b) => (a.event < b.event ? -1 : 1));
     answers.push({ value, context, status, output, timers: open, effects });
   };
   try {
-    record(initialTransition(machine), 0);
+    record(machine.getInitialSnapshot(scope), 0);
     for (const step of steps) {
       const event = step.fire ? { type: step.fire } : { type: step.type, payload: step.payload };
       if (step.fire && !timers.delete(step.fire)) throw new Error(`no timer ${step.fire}`);
-      if (snapshot.status !== 'active') record([snapshot, []], step.at);
-      else record(transition(machine, snapshot, event), step.at);
+      record(snapshot.status === 'active' ? machine.transition(snapshot, event, scope) : snapshot, step.at);
     }
   } catch (error) {
     answers.push({ error: String(error.message ?? error).split('\n')[0] });
