@@ -91,6 +91,18 @@ func TestAnOlderRecordBelongsToItsOwnerAlone(t *testing.T) {
 	}
 }
 
+func TestAnOlderRecordWithAnotherExternalIDCommits(t *testing.T) {
+	s := open(t, testenv.Redis(t), Options{})
+	c := s.names.conversation("old")
+	set(t, s, c.wf, olderState)
+	set(t, s, c.conv, olderRecord(t, "of-the-agent", "acme", "alice"))
+	turn(t, s, "old", nil)
+	stored, err := s.Load(t.Context(), "old", began)
+	if err != nil || stored.State.Version != 1 || stored.Conversation.ExternalID != "of-the-agent" {
+		t.Errorf("after the commit: %+v, %v", stored, err)
+	}
+}
+
 func TestTakingTheLeaseOfAnOlderRecordPushesItsExpiryBack(t *testing.T) {
 	s := open(t, testenv.Redis(t), Options{})
 	c := s.names.conversation("old")
