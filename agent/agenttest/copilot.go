@@ -15,7 +15,8 @@ import (
 )
 
 // What an agent of Copilot Studio streams: a greeting, and an answer with pieces of
-// text, a structured value, suggested answers, citations and a card.
+// text, a structured value, suggested answers, citations and a card. Both are written
+// by hand in its format, not taken from a live service.
 var (
 	//go:embed testdata/copilot_start.sse
 	copilotStart []byte
