@@ -61,8 +61,7 @@ type node struct {
 
 // descriptor is an event, or a family of events, with its transitions.
 type descriptor struct {
-	name        string // as events are compared with
-	label       string // as the author wrote it
+	name        string
 	transitions []*transition
 }
 

@@ -22,7 +22,7 @@ func (c *compiler) behaviour(n *node, parts map[string]value) {
 		members, _ := c.object(v, "on")
 		for _, m := range scriptOrder(members) {
 			c.event(m)
-			d := descriptor{name: m.name, label: m.name, transitions: c.transitions(n, m.name, m.value, false)}
+			d := descriptor{name: m.name, transitions: c.transitions(n, m.name, m.value, false)}
 			n.descriptors = append(n.descriptors, d)
 			if strings.HasSuffix(m.name, "*") {
 				n.wildcards = append(n.wildcards, d)
@@ -32,7 +32,7 @@ func (c *compiler) behaviour(n *node, parts map[string]value) {
 	}
 	if v, ok := parts["onDone"]; ok {
 		name := doneEvent(n)
-		n.descriptors = append(n.descriptors, descriptor{name: name, label: "onDone", transitions: c.transitions(n, "onDone", v, false)})
+		n.descriptors = append(n.descriptors, descriptor{name: name, transitions: c.transitions(n, "onDone", v, false)})
 	}
 	if v, ok := parts["after"]; ok {
 		members, _ := c.object(v, "after")
@@ -90,7 +90,7 @@ func (c *compiler) after(n *node, m member) {
 		}
 	}
 	n.timers = append(n.timers, delay{id: n.id + "#" + m.name, event: event, wait: time.Duration(ms) * time.Millisecond, remaining: keep == "remaining"})
-	n.descriptors = append(n.descriptors, descriptor{name: event, label: m.name, transitions: transitions})
+	n.descriptors = append(n.descriptors, descriptor{name: event, transitions: transitions})
 }
 
 func (c *compiler) transitions(n *node, label string, v value, timed bool) []*transition {
