@@ -185,7 +185,7 @@ func (s *Service) relayPending(ctx context.Context, d *draft) {
 	case s.cfg.Relay == nil:
 		s.putOff(ctx, id, soonest(s.now().Add(putOffUnheard), next))
 	case s.relay(ctx, d.conversation.TenantID, id, d.state.Pending) == len(d.state.Pending):
-		s.putOff(ctx, id, soonest(s.now().Add(retryRelay), next))
+		s.putOff(ctx, id, soonest(s.retryAt(&d.state), next))
 	}
 }
 

@@ -27,7 +27,7 @@ func (s *Service) Do(ctx context.Context, caller Caller, req Request) (Answer, e
 		s.cfg.Observer.Lost()
 	}
 	if err != nil {
-		s.log.Log(ctx, levelOf(err), "a turn failed and left nothing behind", "kind", req.Kind, "conversation", w.id, "request", req.RequestID, "code", rondo.CodeOf(err), "error", err)
+		s.log.Log(ctx, levelOf(err), "a turn failed", "kind", req.Kind, "conversation", w.id, "request", req.RequestID, "code", rondo.CodeOf(err), "error", err)
 	}
 	return answer, err
 }

@@ -11,6 +11,8 @@ import (
 const (
 	waitFirst = 10 * time.Millisecond  // before a busy conversation is asked for again,
 	waitMost  = 250 * time.Millisecond // doubling up to this
+
+	upkeepTries = 3 // to get past timers and relays of this process
 )
 
 // acquire takes the lease of a conversation for its owner. When it is held, a
@@ -25,9 +27,11 @@ func (s *Service) acquire(ctx context.Context, owner store.Owner) (lease store.L
 			return s.store.Acquire(ctx, store.AcquireConversation{Owner: owner, Token: lease.Token, At: at, Lease: s.cfg.Lease, ExpiresAt: at.Add(s.cfg.TTL)})
 		})
 	}
-	err = try()
-	if isBusy(err) && s.afterUpkeep(ctx, owner.ID) {
-		err = try()
+	for range upkeepTries {
+		before := s.upkept()
+		if err = try(); !isBusy(err) || !s.afterUpkeep(ctx, owner.ID, before) {
+			break
+		}
 	}
 	if !isBusy(err) {
 		return lease, s.now().Sub(began), storeError("taking the lease", err)

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	retryRelay   = 5 * time.Second  // before an event that was not taken is given again
+	retryRelay   = 5 * time.Second  // before an event that was not taken is given again,
+	retryMost    = 10 * time.Minute // later on up to this
 	relayTimeout = 10 * time.Second // of one event
 )
 
@@ -66,13 +67,20 @@ func (s *Service) strikeOff(ctx context.Context, id string, arrived map[string]b
 	d.state.Pending = slices.DeleteFunc(slices.Clone(d.state.Pending), func(e rondo.RaisedEvent) bool { return arrived[e.EventID] })
 	write := d.write(lease, s.now(), s.cfg.TTL)
 	if len(d.state.Pending) > 0 {
-		write.Attention = soonest(s.now().Add(retryRelay), nextTimer(&d.state))
+		write.Attention = soonest(s.retryAt(&d.state), nextTimer(&d.state))
 	}
 	if err := s.put(ctx, write); err != nil {
 		s.release(ctx, lease)
 		return storeError("striking off relayed events", err)
 	}
 	return nil
+}
+
+// retryAt is when events that were not taken are given again: the longer the first
+// of them waits already, the later.
+func (s *Service) retryAt(state *rondo.ConversationState) time.Time {
+	now := s.now()
+	return now.Add(min(max(now.Sub(state.Pending[0].OccurredAt)/4, retryRelay), retryMost))
 }
 
 // soonest is the earlier one; zero counts as never.

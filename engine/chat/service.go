@@ -27,6 +27,7 @@ type Service struct {
 	stopping bool
 	stop     context.CancelFunc       // of the background loop; nil = not started
 	attended map[string]chan struct{} // conversations held for a timer or a relay of this process, closed when given back
+	upkeeps  int                      // how many of them were given back
 }
 
 // relaysAtOnce bounds the relays right after a commit; the loop does the others.

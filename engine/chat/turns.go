@@ -79,6 +79,8 @@ func (s *Service) load(ctx context.Context, id string) (*draft, error) {
 	if d.state.Status == "" {
 		d.state.Status = rondo.WorkflowActive
 	}
+	// Turns of before there were records count too.
+	d.state.TurnNumber = max(d.state.TurnNumber, d.state.TurnCount)
 	d.definition, err = s.definitionOf(ctx, &d.conversation)
 	return d, err
 }

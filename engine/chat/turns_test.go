@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/agent"
@@ -261,6 +262,61 @@ func TestARestartResumesAtTheSameStateAndAgentSession(t *testing.T) {
 		k.refused(rondo.CodeWorkflowCompleted, chat.Request{Kind: chat.KindEnd, ConversationID: id})
 		if found := k.stored(id); found.Record.Status != rondo.ConversationCompleted || len(found.State.Timers) > 0 {
 			t.Errorf("record %+v, timers %v", found.Record, found.State.Timers)
+		}
+	})
+}
+
+func TestARecordOfBeforeThereWereDefinitionsGoesOn(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, driver store.Conversations) {
+		k := newKit(t, driver, nil)
+		const id = "0b5a9c3e-44a5-4f0e-9d55-1f1c8fb2a222"
+		at := k.now()
+		err := driver.Create(t.Context(), &store.ConversationWrite{
+			Conversation: rondo.Conversation{ExternalID: id, TenantID: "acme", UserID: "alice", AgentSession: "old", CreatedAt: at, UpdatedAt: at},
+			State: rondo.ConversationState{WorkflowState: rondo.WorkflowState{
+				Step: "confirming", TurnCount: 2, CollectedData: map[string]json.RawMessage{"city": json.RawMessage(`"Rome"`)},
+			}},
+			At: at, ExpiresAt: at.Add(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.agent.says(text("bye", `{"action":"complete"}`))
+		r := k.send(id, "yes")
+		if r.WorkflowState.Step != "done" || r.WorkflowState.TurnCount != 3 || r.TurnMeta.TurnNumber != 3 || string(r.WorkflowState.CollectedData["city"]) != `"Rome"` {
+			t.Errorf("%+v %+v", r.WorkflowState, r.TurnMeta)
+		}
+		if found := k.stored(id); found.Record.Definition.ID != "trip" || found.Record.AgentSession != "old" {
+			t.Errorf("record %+v", found.Record)
+		}
+	})
+}
+
+func TestAContextThatIsTooLongIsCutAndTheRecordSaysSo(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, driver store.Conversations) {
+		k := newKit(t, driver, nil)
+		id := k.start()
+		k.agent.says(text("ok", `{"action":"ask","data":{"essay":"`+strings.Repeat("x", 3000)+`"}}`))
+		k.send(id, "hi")
+		k.send(id, "all of this text arrives")
+		if query := k.agent.last().Text; len(query) > 2100 || !strings.HasSuffix(query, "\n\nall of this text arrives") || !strings.Contains(query, "essay") {
+			t.Errorf("query %q", query)
+		}
+		if record, err := k.Turn(t.Context(), alice, id, 2); err != nil || record.Truncation != "keys" {
+			t.Errorf("truncation %q %v, want keys", record.Truncation, err)
+		}
+	})
+}
+
+func TestADefinitionThatIsGoneIsACorruptConversation(t *testing.T) {
+	onEveryStore(t, func(t *testing.T, driver store.Conversations) {
+		k := newKit(t, driver, nil)
+		id := k.start()
+		k.cfg.Definitions = shelf{}
+		k.restart()
+		k.refused(rondo.CodeStateCorrupt, chat.Request{Kind: chat.KindSend, ConversationID: id, Text: "hi"})
+		if err := k.Delete(t.Context(), alice, id); err != nil {
+			t.Errorf("it cannot be erased: %v", err)
 		}
 	})
 }

@@ -24,11 +24,14 @@ func (s *Service) attend(ctx context.Context, id string) (lease store.Lease, giv
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.attended, id)
+		s.upkeeps++
 		close(given)
 	})
-	err = s.within(ctx, func(ctx context.Context) error {
-		return s.store.Acquire(ctx, store.AcquireConversation{Owner: store.Owner{ID: id}, System: true, Token: lease.Token, At: s.now(), Lease: s.cfg.Lease})
-	})
+	ask := store.AcquireConversation{Owner: store.Owner{ID: id}, System: true, Token: lease.Token, At: s.now(), Lease: s.cfg.Lease}
+	if s.cfg.Relay != nil {
+		ask.ExpiresAt = ask.At.Add(s.cfg.TTL) // what has not been relayed yet does not expire
+	}
+	err = s.within(ctx, func(ctx context.Context) error { return s.store.Acquire(ctx, ask) })
 	if err != nil {
 		giveBack()
 		return lease, nil, storeError("taking the lease", err)
@@ -36,14 +39,23 @@ func (s *Service) attend(ctx context.Context, id string) (lease store.Lease, giv
 	return lease, giveBack, nil
 }
 
-// afterUpkeep waits for a timer or a relay of this process that holds the
-// conversation, and reports whether there was one and it is worth asking again.
-func (s *Service) afterUpkeep(ctx context.Context, id string) bool {
+// upkept is how many timers and relays of this process have been done.
+func (s *Service) upkept() int {
 	s.mu.Lock()
-	given, ok := s.attended[id]
+	defer s.mu.Unlock()
+	return s.upkeeps
+}
+
+// afterUpkeep waits for a timer or a relay of this process that holds the
+// conversation. It reports whether it is worth asking again: one was done, now or
+// since there had been so many.
+func (s *Service) afterUpkeep(ctx context.Context, id string, before int) bool {
+	s.mu.Lock()
+	given, held := s.attended[id]
+	since := s.upkeeps != before
 	s.mu.Unlock()
-	if !ok {
-		return false
+	if !held {
+		return since
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Lease)
 	defer cancel()
