@@ -12,8 +12,22 @@
 // A background loop fires durable timers, relays events that turns raised for
 // cases until they are confirmed, and removes what has expired.
 //
-// It imports the root package, the ports store and agent, internal/turn,
-// internal/chart and internal/canon.
+// # Numbers
+//
+// Every commit of a turn, a timer or an end has a record with the next number. A
+// start has number 0, so that turns count from 1; one that is committed together
+// with its first turn has no record of its own. turnMeta.turnNumber is the number
+// of the record: the turnCount, unless a timer has moved the conversation.
+//
+// # Timers and relays
+//
+// They take the same lease as a turn. A turn of the same process waits for them,
+// one on another replica may be told that the conversation is busy. Events are
+// given to cases without the lease, with an EventID that does not change, and struck
+// off under it: a case may be given an event twice, and never misses one.
+//
+// It imports the root package, the ports store and agent, internal/turn and
+// internal/canon.
 package chat
 
 import (

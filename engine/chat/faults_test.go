@@ -96,6 +96,7 @@ func TestNoFailureOfTheStoreLeavesHalfATurn(t *testing.T) {
 // play makes the request with a fault at its nth call, then again with the same
 // key on a store that works. It reports whether there was an nth call.
 func (s scene) play(t *testing.T, f fault, n int) (hit bool) {
+	t.Helper()
 	k := newKit(t, memory.Open(memory.Options{}), nil)
 	req := s.prepare(k)
 	req.Key, req.Route, req.Fingerprint, req.RequestID = "k", "r", "f", "under test"

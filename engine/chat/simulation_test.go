@@ -133,7 +133,7 @@ func (s *simulation) reply(context.Context, agent.Session, rondo.Activity) ([]ag
 		second = text("", "")
 	}
 	second.Activity.Text = fmt.Sprintf("reply %d ends", s.replies)
-	second.Activity.Value = []byte(fmt.Sprintf(`{"action":%q,"data":{"case":"c","n":%d}}`, action, s.replies))
+	second.Activity.Value = fmt.Appendf(nil, `{"action":%q,"data":{"case":"c","n":%d}}`, action, s.replies)
 	return []agent.Chunk{first, second}, nil
 }
 
