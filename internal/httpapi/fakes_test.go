@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/engine/chat"
 	"github.com/rondo-engine/rondo/internal/auth"
 	"github.com/rondo-engine/rondo/internal/httpapi"
 	"github.com/rondo-engine/rondo/internal/metrics"
@@ -262,6 +263,7 @@ type bench struct {
 	*httpapi.API
 	engine  *fake
 	chat    *talker
+	service *chat.Service // instead of chat, where a test asks for it
 	metrics *metrics.Metrics
 	log     *bytes.Buffer
 }
