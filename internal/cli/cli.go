@@ -41,6 +41,8 @@ type commands struct {
 	Chat  chatCommand  `cmd:"" help:"Talk to the agent of a server, on a terminal or in a script."`
 	Chats chatsCommand `cmd:"" help:"Conversations of a server."`
 
+	AgentStub agentStubCommand `cmd:"" name:"agent-stub" help:"Serve stand-ins of agents that speak the formats of the real ones, for trials."`
+
 	Bench   benchCommand   `cmd:"" help:"Measure this machine."`
 	Sim     simCommand     `cmd:"" help:"Run the engine through simulated crashes, duplicates and delays, and check every invariant."`
 	Version versionCommand `cmd:"" help:"Print the version."`

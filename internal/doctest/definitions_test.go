@@ -15,15 +15,15 @@ func TestDefinitionsAreValid(t *testing.T) {
 	t.Parallel()
 	env := definition.Environment{ReasonCodes: definition.SystemReasonCodes(), Kinds: exampleKinds(t)}
 	checked := 0
-	check := func(place, source string) {
+	check := func(place, source string, kind rondo.DefinitionKind) {
 		t.Helper()
 		checked++
-		draft, err := definition.ParseDraft([]byte(source))
+		draft, err := definition.ParseDraftOf(kind, []byte(source))
 		if err != nil {
 			t.Errorf("%s: %v", place, err)
 			return
 		}
-		report := definition.Validate(draft.Body, env)
+		report := definition.ValidateOf(kind, draft.Body, env)
 		for _, found := range slices.Concat(report.Errors, report.Warnings) {
 			t.Errorf("%s: %s %s: %s", place, found.Code, found.Pointer, found.Message)
 		}
@@ -31,23 +31,25 @@ func TestDefinitionsAreValid(t *testing.T) {
 	for _, doc := range documents(t) {
 		for _, b := range doc.blocks {
 			if slices.Contains([]string{"json", "jsonc", "yaml"}, b.language) && strings.Contains(b.text, "start_step") && b.mark == "" {
-				check(doc.path, b.text)
+				check(doc.path, b.text, rondo.KindCase)
 			}
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(root, "examples", "definitions", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if strings.Contains(filepath.Base(file), ".tests.") {
-			continue
+	for folder, kind := range map[string]rondo.DefinitionKind{"": rondo.KindCase, "conversations": rondo.KindConversation} {
+		files, err := filepath.Glob(filepath.Join(root, "examples", "definitions", folder, "*.*"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no examples of kind %s (%v)", kind, err)
 		}
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+		for _, file := range files {
+			if strings.Contains(filepath.Base(file), ".tests.") {
+				continue
+			}
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(file, string(source), kind)
 		}
-		check(file, string(source))
 	}
 	if checked < 3 {
 		t.Errorf("only %d definitions were checked", checked)
