@@ -47,6 +47,8 @@ func TestScripts(t *testing.T) {
 			"answers": answers,
 			"shows":   shows,
 			"lastid":  lastID,
+
+			"lastchat": lastChat,
 		},
 	})
 }

@@ -71,6 +71,19 @@ func lastID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
+// lastChat keeps the first conversation of what was printed last in a variable:
+// lastchat NAME.
+func lastChat(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: lastchat variable")
+	}
+	found := regexp.MustCompile(`"externalId": "([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("nothing on standard output is a conversation")
+	}
+	ts.Setenv(args[0], found[1])
+}
+
 // ask gets a page again and again until it is good, for 30 seconds at most.
 func ask(ts *testscript.TestScript, url, token string, good func(status int, body []byte) bool) (int, []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
