@@ -177,11 +177,8 @@ func (r *run) signal() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	roots := map[string]json.RawMessage{"context": context, "turn": r.scope.Roots["turn"], "payload": r.scope.Roots["payload"]}
-	env := cond.Env{
-		Lookup: func(path []string) (any, error) { return lookup(roots, path) },
-		Now:    r.scope.Now.UnixMilli,
-	}
+	seen := newSeen(map[string]json.RawMessage{"context": context, "turn": r.scope.Roots["turn"], "payload": r.scope.Roots["payload"]})
+	env := cond.Env{Lookup: seen.lookup, Now: r.scope.Now.UnixMilli}
 	for i, s := range r.d.signals {
 		holds, trace, err := s.when.Trace(env)
 		if err != nil {
@@ -209,24 +206,4 @@ func (r *run) signalContext() (json.RawMessage, error) {
 		return nil, logicError("write the machine's context", err)
 	}
 	return written, nil
-}
-
-// lookup finds the value at a path; what is missing is nil.
-func lookup(roots map[string]json.RawMessage, path []string) (any, error) {
-	raw := roots[path[0]]
-	for _, name := range path[1:] {
-		inside, ok := object(raw)
-		if !ok {
-			return nil, nil
-		}
-		raw = inside[name]
-	}
-	if raw == nil {
-		return nil, nil
-	}
-	var value any
-	if json.Unmarshal(raw, &value) != nil {
-		return nil, fmt.Errorf("%s has a number that cannot be compared", strings.Join(path, "."))
-	}
-	return value, nil
 }
