@@ -32,7 +32,7 @@ func AgentStub(ctx context.Context, address string, out io.Writer) error {
 	mux.Handle("/copilot/", agenttest.NewCopilot(recorded))
 	mux.Handle("/v1/", agenttest.NewOpenAI(demo))
 	base := "http://" + listen.Addr().String()
-	if _, err := fmt.Fprintf(out, "Copilot Studio, recorded   COPILOT_DIRECT_CONNECT_URL=%s/copilot/conversations COPILOT_TOKEN=trial\nOpenAI-compatible, a demo  OPENAI_BASE_URL=%s/v1 OPENAI_MODEL=demo\n", base, base); err != nil {
+	if _, err := fmt.Fprintf(out, "Copilot Studio, recorded   COPILOT_DIRECT_CONNECT_URL=%s/copilot/conversations COPILOT_TOKEN=trial\nOpenAI-compatible, a demo  OPENAI_BASE_URL=%s/v1 OPENAI_API_KEY=trial OPENAI_MODEL=demo\n", base, base); err != nil {
 		return errors.Join(err, listen.Close())
 	}
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute}
