@@ -19,8 +19,8 @@ import (
 // chatServer is how commands about conversations reach a server: as the person
 // whose token it is, and nobody else.
 type chatServer struct {
-	Server string `help:"Address of the server. Default: http://127.0.0.1:3006." aliases:"url" default:"http://127.0.0.1:3006" env:"RONDO_SERVER" placeholder:"URL" group:"Server and output:"`
-	Token  string `help:"Bearer token. A server of rondo dev needs none." env:"RONDO_TOKEN" placeholder:"TOKEN" group:"Server and output:"`
+	Server string `help:"Address of the server. Default: http://127.0.0.1:3006." aliases:"url" default:"http://127.0.0.1:3006" env:"RONDO_SERVER" placeholder:"URL"`
+	Token  string `help:"Bearer token. A server of rondo dev needs none." env:"RONDO_TOKEN" placeholder:"TOKEN"`
 }
 
 func (c chatServer) client() (*client.Client, error) {

@@ -25,7 +25,7 @@ type chatsCommand struct {
 // chatPrinting is how these commands reach a server and print its answers.
 type chatPrinting struct {
 	chatServer
-	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json." group:"Server and output:"`
+	Output string `short:"o" enum:"table,json" default:"table" help:"How to print: table or json."`
 }
 
 // fetch sends a call and prints its answer: with show, or as JSON.
