@@ -15,11 +15,17 @@ type Known struct {
 	Events []string
 	// Fields are the members of data that agents fill. nil = unknown.
 	Fields []string
+	// Context are the members of the context that the surroundings write. nil =
+	// unknown.
+	Context []string
+	// Roots are the members of roots beside context and event. One that is missing is
+	// unknown.
+	Roots map[string][]string
 }
 
 // Check looks for what is allowed but hardly meant. Its findings are warnings with
 // pointers into the configuration; their codes are unreachable_state,
-// event_never_raised, field_never_filled, always_cycle and dead_end.
+// event_never_raised, never_done, field_never_filled, always_cycle and dead_end.
 func (m *Machine) Check(known Known) []rondo.FieldError {
 	c := &checker{m: m, known: known}
 	c.reach()
@@ -35,6 +41,7 @@ func (m *Machine) Check(known Known) []rondo.FieldError {
 		}
 	}
 	c.events()
+	c.ends()
 	c.fields()
 	c.cycles()
 	return c.list
@@ -56,6 +63,30 @@ func (n *node) all() []*transition {
 	return append(list, n.always...)
 }
 
+// live goes through the transitions of a state but those for an end that it never
+// comes to.
+func (n *node) live() []*transition {
+	return slices.DeleteFunc(n.all(), func(t *transition) bool { return !n.canEnd() && t.onDone() })
+}
+
+// onDone reports whether a transition is for the end of its own state.
+func (t *transition) onDone() bool {
+	return slices.ContainsFunc(t.source.descriptors, func(d descriptor) bool {
+		return d.name == doneEvent(t.source) && slices.Contains(d.transitions, t)
+	})
+}
+
+// canEnd reports whether a state has what it takes to be done.
+func (n *node) canEnd() bool {
+	switch n.kind {
+	case compound:
+		return slices.ContainsFunc(n.children, func(child *node) bool { return child.kind == final })
+	case parallel:
+		return !slices.ContainsFunc(n.regions(), func(region *node) bool { return !region.canEnd() })
+	}
+	return n.kind == final
+}
+
 // reach finds the states that can become active, whatever guards say.
 func (c *checker) reach() {
 	r := c.m.newRun(Scope{})
@@ -70,7 +101,7 @@ func (c *checker) reach() {
 				continue
 			}
 			c.reached.add(n)
-			todo = append(todo, n.all()...)
+			todo = append(todo, n.live()...)
 		}
 	}
 }
@@ -81,7 +112,7 @@ func (c *checker) canLeave(n *node) bool {
 	r := c.m.newRun(Scope{})
 	for _, source := range c.reached.list {
 		related := source == n || n.within(source)
-		for _, t := range source.all() {
+		for _, t := range source.live() {
 			if len(t.targets) == 0 || (!related && !c.together(n, source)) {
 				continue
 			}
@@ -127,6 +158,15 @@ func (c *checker) events() {
 	}
 }
 
+// ends finds states that wait for an end of theirs that cannot come.
+func (c *checker) ends() {
+	for _, n := range c.m.nodes {
+		if len(n.all()) > len(n.live()) {
+			c.add("never_done", n.at+"/onDone", "%q never comes to its end: give it a final state, and each of its regions, or leave onDone out", n.key)
+		}
+	}
+}
+
 // actions are all actions of a machine.
 func (m *Machine) actions() []action {
 	var list []action
@@ -137,57 +177,4 @@ func (m *Machine) actions() []action {
 		}
 	}
 	return list
-}
-
-func (c *checker) fields() {
-	if c.known.Fields == nil {
-		return
-	}
-	filled := slices.Clone(c.known.Fields)
-	for _, a := range c.m.actions() {
-		switch {
-		case a.raise != nil && a.raise.payload != nil:
-			filled = append(filled, a.raise.payload.fields()...)
-		case a.assign != nil:
-			for _, s := range a.assign.set {
-				if s.field == "collectedData" {
-					filled = append(filled, s.from.fields()...)
-				}
-			}
-		}
-	}
-	for _, n := range c.m.nodes {
-		for _, t := range n.all() {
-			if t.guard == nil || strings.HasPrefix(t.label, "onDone") {
-				continue
-			}
-			for _, path := range t.guard.Paths() {
-				if len(path) < 3 || (path[0]+"."+path[1] != "context.collectedData" && path[0]+"."+path[1] != "event.payload") {
-					continue
-				}
-				if !slices.Contains(filled, path[2]) {
-					c.add("field_never_filled", t.at+"/guard", "nothing fills %q: correct the name, or add it to the data that is collected", path[2])
-				}
-			}
-		}
-	}
-}
-
-// fields are the names of members that a selector writes itself.
-func (s *selector) fields() []string {
-	var names []string
-	switch {
-	case s.constant != nil && isObject(s.constant):
-		var p problems
-		members, _ := p.object(value{raw: s.constant}, "a constant")
-		for _, m := range members {
-			names = append(names, m.name)
-		}
-	case s.pick != nil:
-		names = append(names, s.pick.fields...)
-	}
-	for _, part := range s.merge {
-		names = append(names, part.fields()...)
-	}
-	return names
 }

@@ -10,11 +10,16 @@ import (
 )
 
 // Check looks for what is allowed but hardly meant: states that are never reached,
-// events that no rule gives, guards on fields that nobody fills, steps that no
-// state is. Its findings are warnings, with places in the
-// body.
+// events that no rule gives or no state hears, conditions on fields that nobody
+// fills, values that are forgotten, steps that no state is. Its findings are
+// warnings, with places in the body.
 func (d *Definition) Check() []rondo.FieldError {
-	known := chart.Known{Events: []string{EventHandoff, EventNoSignal}, Fields: d.fields()}
+	known := chart.Known{
+		Events:  []string{EventHandoff, EventNoSignal},
+		Fields:  d.fields(),
+		Context: []string{contextStep, contextData, contextTurns, contextRecommendation},
+		Roots:   map[string][]string{"turn": {"kind", "data", "nextAction", "nextPrompt", "displayMessages", "confidence", "citations", "parseErrors"}},
+	}
 	for _, s := range d.signals {
 		known.Events = append(known.Events, s.event)
 	}
@@ -23,7 +28,48 @@ func (d *Definition) Check() []rondo.FieldError {
 		warning.Pointer = "/machine" + warning.Pointer
 		found = append(found, warning)
 	}
+	for i, s := range d.signals {
+		at := pointer("signals", strconv.Itoa(i))
+		found = append(found, d.machine.CheckPaths(known, s.when.Paths(), at+"/when")...)
+		if !d.states.hears(s.event) {
+			found = append(found, rondo.FieldError{
+				Code: "event_never_heard", Pointer: at + "/event",
+				Message: "no state waits for this event: correct the name, or add a transition for it",
+			})
+		}
+	}
+	found = append(found, forgotten(d.config, "/machine")...)
 	return append(found, d.stepsNeverReached()...)
+}
+
+// forgotten finds assigns to members of the context that are written anew before
+// every event.
+func forgotten(raw json.RawMessage, at string) []rondo.FieldError {
+	var found []rondo.FieldError
+	var several []json.RawMessage
+	if json.Unmarshal(raw, &several) == nil {
+		for i, each := range several {
+			found = append(found, forgotten(each, at+pointer(strconv.Itoa(i)))...)
+		}
+		return found
+	}
+	written, _ := object(raw)
+	if kind, _ := text(written["type"]); kind == "assign" {
+		set, _ := object(written["set"])
+		for _, name := range []string{contextStep, contextTurns, contextRecommendation} {
+			if _, writes := set[name]; writes {
+				found = append(found, rondo.FieldError{
+					Code: "assign_forgotten", Pointer: at + pointer("set", name),
+					Message: "this member of the context is the workflow's own, and what is assigned to it is forgotten with the turn: use another name",
+				})
+			}
+		}
+		return found
+	}
+	for _, name := range keys(written) {
+		found = append(found, forgotten(written[name], at+pointer(name))...)
+	}
+	return found
 }
 
 // stepsNeverReached names steps that no state gives: progress would skip them.

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/canon"
@@ -23,6 +25,8 @@ const (
 	maxSignals  = 500
 	maxName     = 200
 	maxStepName = 128
+	// maxStepUnits is what the name of a step takes at most, in UTF-16 units.
+	maxStepUnits = 2 * maxStepName
 	// maxTemplate bounds the fixed text of a context template, in UTF-16 units, so
 	// that step and turn number always fit beside it.
 	maxTemplate = 1500
@@ -140,6 +144,11 @@ func (c *compiler) machine(raw json.RawMessage, at string) {
 		known := []string{string(rondo.WorkflowActive), string(rondo.WorkflowCompleted), string(rondo.WorkflowError)}
 		if s.status != "" && !slices.Contains(known, s.status) {
 			c.add("unknown_value", s.at+pointer("meta", "status"), "a state makes the workflow %s", strings.Join(known, ", "))
+		}
+		for at, name := range map[string]string{s.at: s.key, s.at + pointer("meta", "step"): s.step} {
+			if utf8.RuneCountInString(name) > maxStepName {
+				c.add("out_of_range", at, "the name of a step must have at most %d characters", maxStepName)
+			}
 		}
 		return true
 	})
@@ -262,12 +271,17 @@ func (c *compiler) agent(raw json.RawMessage, at string) {
 func (c *compiler) template(raw json.RawMessage, at string) {
 	template := c.text(raw, at, 0)
 	fixed := units(substitute(template, map[string]string{}))
+	longest := units(substitute(template, map[string]string{
+		placeStep: strings.Repeat("s", maxStepUnits), placeTurn: strconv.Itoa(math.MaxInt32), placeData: dataOmitted,
+	}))
 	switch {
 	case template == "":
 	case !strings.Contains(template, placeUser):
 		c.add("template_invalid", at, "without %s the agent would never read what the user says", placeUser)
 	case fixed > maxTemplate:
 		c.add("template_invalid", at, "the text around the placeholders has %d characters; %d are the most", fixed, maxTemplate)
+	case longest > maxPreamble:
+		c.add("template_invalid", at, "with a long step in all its places it would have %d characters; %d are the most", longest, maxPreamble)
 	}
 	c.d.template = template
 }

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEveryMistakeIsReportedWithItsPlace(t *testing.T) {
+	long := strings.Repeat("s", maxStepName+1)
 	for _, test := range []struct{ body, want string }{
 		{`{`, `invalid_json `},
 		{`[]`, `wrong_type `},
@@ -42,6 +43,9 @@ func TestEveryMistakeIsReportedWithItsPlace(t *testing.T) {
 		{small(`"contextTemplate":5`), `wrong_type /contextTemplate`},
 		{small(`"contextTemplate":"{step}"`), `template_invalid /contextTemplate`},
 		{small(`"contextTemplate":"{userMessage}` + strings.Repeat("x", maxTemplate+1) + `"`), `template_invalid /contextTemplate`},
+		{small(`"contextTemplate":"{userMessage}` + strings.Repeat("{step}", 8) + `"`), `template_invalid /contextTemplate`},
+		{`{"name":"a","steps":["a"],"machine":{"initial":"a","states":{"a":{"meta":{"step":"` + long + `"}},"` + long + `":{}}}}`,
+			"out_of_range /machine/states/a/meta/step\nout_of_range /machine/states/" + long},
 		{small(`"busy":5`), `wrong_type /busy`},
 		{small(`"busy":{"strategy":"queue","waitMs":-1,"x":1}`), "unknown_value /busy/strategy\nout_of_range /busy/waitMs\nunknown_member /busy/x"},
 		{small(`"busy":{"waitMs":0.5}`), `wrong_type /busy/waitMs`},
@@ -99,6 +103,35 @@ func TestFieldsThatCanBeFilledAreKnownFromTheDefinition(t *testing.T) {
 	} {
 		if got := js(t, compiled(t, test.body).fields()); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.body, got, test.want)
+		}
+	}
+}
+
+func TestWhatIsHardlyMeantIsWarnedOf(t *testing.T) {
+	written := func(when, event, machine string) string {
+		return `{"name":"x","steps":["a"],"signals":[{"when":"` + when + `","event":"` + event + `"}],"machine":` + machine + `}`
+	}
+	waits := func(on string) string {
+		return `{"initial":"a","states":{"a":{"on":{"` + on + `":"z","NO_SIGNAL":"z"}},"z":{"type":"final"}}}`
+	}
+	for _, test := range []struct{ body, want string }{
+		{written("turn.kind == null && context.turnCount > 1 && payload.any == 1", "GO", waits("GO")), ""},
+		{written("turn.knd == null", "GO", waits("GO")), "field_never_filled /signals/0/when"},
+		{written("context.turncount > 1", "GO", waits("GO")), "field_never_filled /signals/0/when"},
+		{written("turn.kind == null", "GONE", waits("GO")), "event_never_raised /machine/states/a/on/GO\nevent_never_heard /signals/0/event"},
+		{written("turn.kind == null", "o.x", waits("o.*")), ""},
+		{written("turn.kind == null", "o", waits("o.*")), ""},
+		{written("turn.kind == null", "ox", waits("*")), ""},
+		{written("turn.kind == null", "GO", `{"initial":"a","states":{"a":{"on":{"GO":[{"target":"z","actions":[{"type":"assign","set":{"own":1,"turnCount":0,"collectedData":{"const":{"step":1}}}}]}]}},"z":{"type":"final"}}}`),
+			"assign_forgotten /machine/states/a/on/GO/0/actions/0/set/turnCount"},
+		{`{"name":"x","steps":["a","b"],"machine":` + waits("HANDOFF") + `}`, "step_never_reached /steps/1"},
+	} {
+		var got []string
+		for _, p := range compiled(t, test.body).Check() {
+			got = append(got, p.Code+" "+p.Pointer)
+		}
+		if strings.Join(got, "\n") != test.want {
+			t.Errorf("%s:\ngot  %q\nwant %q", test.body, strings.Join(got, "\n"), test.want)
 		}
 	}
 }

@@ -29,11 +29,9 @@ func (d *Definition) Start(now time.Time, greeting Reply) (Outcome, error) {
 	if err := r.settle(); err != nil {
 		return Outcome{}, err
 	}
-	if status := r.status(); status != "" {
-		r.state.Status = status
-	}
+	r.judge(greeting)
 	parsed := d.Parse(greeting)
-	r.suggest(rondo.ParsedTurn{}, greeting.Suggested)
+	r.suggest(parsed, greeting.Suggested)
 	return r.outcome(before, parsed, map[string]json.RawMessage{}), nil
 }
 
@@ -63,15 +61,7 @@ func (d *Definition) Decide(in Input) (Outcome, error) {
 	if err := r.settle(); err != nil {
 		return Outcome{}, err
 	}
-	if r.state.Status = r.status(); r.state.Status == "" {
-		r.state.Status = rondo.WorkflowActive
-	}
-	if in.Reply.Ended != "" && r.state.Status != rondo.WorkflowCompleted {
-		r.state.Status = rondo.WorkflowError
-		if in.Reply.Ended == completedSuccessfully {
-			r.state.Status = rondo.WorkflowCompleted
-		}
-	}
+	r.judge(in.Reply)
 	if parsed.Kind == rondo.TurnStructured {
 		recommendation, err := compact(parsed.Data)
 		if err != nil {
@@ -82,6 +72,21 @@ func (d *Definition) Decide(in Input) (Outcome, error) {
 	r.state.TurnCount++
 	r.suggest(parsed, in.Reply.Suggested)
 	return r.outcome(in.Before, parsed, collected), nil
+}
+
+// judge sets the workflow's status: what the machine says, unless the agent ended a
+// conversation that the machine has not completed.
+func (r *run) judge(reply Reply) {
+	if r.state.Status = r.status(); r.state.Status == "" {
+		r.state.Status = rondo.WorkflowActive
+	}
+	if reply.Ended == "" || r.state.Status == rondo.WorkflowCompleted {
+		return
+	}
+	r.state.Status = rondo.WorkflowError
+	if reply.Ended == completedSuccessfully {
+		r.state.Status = rondo.WorkflowCompleted
+	}
 }
 
 // remember puts the answer into the turn record, for replays.

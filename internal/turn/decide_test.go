@@ -200,3 +200,13 @@ func TestAnAgentCanEndTheConversation(t *testing.T) {
 		t.Errorf("the turn after it is %s", next.State.Status)
 	}
 }
+
+func TestAGreetingCanEndTheConversation(t *testing.T) {
+	d := shipped(t, "default")
+	for code, want := range map[string]string{"": "active active", completedSuccessfully: "completed completed", "botIssuedError": "error active"} {
+		out, err := d.Start(noon, Reply{Ended: code})
+		if got := string(out.State.Status) + " " + string(out.Status); err != nil || got != want {
+			t.Errorf("%q: %s, %v; want %s", code, got, err, want)
+		}
+	}
+}

@@ -148,19 +148,14 @@ func isSchemaOrg(name string) bool {
 // citations notes the addresses that an assistant's text refers to, each once.
 func (s *search) citations(a rondo.Activity) {
 	for _, raw := range a.Entities {
-		var entity struct {
-			Citation []struct {
-				Appearance struct {
-					URL string `json:"url"`
-				} `json:"appearance"`
-			} `json:"citation"`
-		}
-		members, ok := object(raw)
-		if !ok || !isChannelEntity(members) || json.Unmarshal(raw, &entity) != nil {
+		entity, ok := object(raw)
+		if !ok || !isChannelEntity(entity) {
 			continue
 		}
-		for _, c := range entity.Citation {
-			if url := c.Appearance.URL; url != "" && !slices.Contains(s.reply.Citations, url) {
+		for _, citation := range items(entity["citation"]) {
+			cited, _ := object(citation)
+			appearance, _ := object(cited["appearance"])
+			if url, _ := text(appearance["url"]); url != "" && !slices.Contains(s.reply.Citations, url) {
 				s.reply.Citations = append(s.reply.Citations, url)
 			}
 		}

@@ -64,7 +64,9 @@ func (r *run) resume() error {
 		r.snapshot = snapshot
 		return nil
 	}
-	return r.start()
+	err := r.start()
+	r.record.Handled = false // entering the machine is no answer to what was said
+	return err
 }
 
 // at is the snapshot in which a step is reached.

@@ -12,7 +12,8 @@ import (
 // endedUnknown is the code of an end that says none.
 const endedUnknown = "unknown"
 
-// maxCandidates bounds what a reply remembers of the places that were searched.
+// maxCandidates bounds what a reply remembers of the places that were searched in
+// vain.
 const maxCandidates = 100
 
 // Normalize turns an agent's activities into messages and finds the structured
@@ -111,12 +112,11 @@ func clonePayload(p *rondo.ExtractedPayload) *rondo.ExtractedPayload {
 
 // note remembers one place that was searched.
 func (s *search) note(number int, place, lostBecause string) {
-	if len(s.won)+len(s.lost) >= maxCandidates {
-		return
-	}
 	c := rondo.Candidate{Name: fmt.Sprintf("activity %d: %s", number, place), Result: "lost", Reason: lostBecause}
 	if lostBecause != "" {
-		s.lost = append(s.lost, c)
+		if len(s.lost) < maxCandidates {
+			s.lost = append(s.lost, c)
+		}
 		return
 	}
 	c.Result = "won"

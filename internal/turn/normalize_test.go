@@ -99,6 +99,19 @@ func TestActivitiesBecomeMessages(t *testing.T) {
 	}
 }
 
+func TestTheWinnerIsRememberedHoweverManyLost(t *testing.T) {
+	lost := strings.Repeat(`{"type":"message","from":{"role":"bot"},"text":"{ no"},`, 3*maxCandidates)
+	reply := Normalize(activities(t, `[`+lost+`{"type":"message","from":{"role":"bot"},"value":{"action":"dance"}}]`), counted())
+	if len(reply.Extraction) != maxCandidates+1 || reply.Extraction[0].Result != "won" || reply.Extraction[1].Result != "lost" {
+		t.Fatalf("%d candidates, the first is %+v", len(reply.Extraction), reply.Extraction[0])
+	}
+	d := shipped(t, "default")
+	out := decided(t, d, begun(t, d), reply)
+	if first := out.Record.Extraction[0]; first.Result != "won" || !strings.Contains(first.Reason, "schema") {
+		t.Errorf("the record begins with %+v", first)
+	}
+}
+
 func TestAPayloadWithoutTextOrCardIsKept(t *testing.T) {
 	reply := Normalize(activities(t, `[{"type":"message","from":{"role":"bot"},"value":{"action":"ask"}}]`), counted())
 	if len(reply.Messages) != 0 || reply.Payload == nil {
@@ -109,7 +122,7 @@ func TestAPayloadWithoutTextOrCardIsKept(t *testing.T) {
 func TestCitationsAndSuggestionsAreTheAssistants(t *testing.T) {
 	reply := Normalize(activities(t, `[
 		{"type":"message","from":{"role":"bot"},"text":"see","suggestedActions":{"actions":[{"title":"Yes"},{"value":"no"},{"value":{}}]},
-		 "entities":[{"type":"https://schema.org/Message","citation":[{"appearance":{"url":"https://a"}},{"appearance":{"name":"x"}},{"appearance":{"url":"https://b"}},{"appearance":{"url":"https://a"}}]}]},
+		 "entities":[{"type":"https://schema.org/Message","citation":[{"appearance":{"url":"https://a"}},{"appearance":{"name":"x"}},{"appearance":{"url":5}},"odd",{"appearance":{"url":"https://b"}},{"appearance":{"url":"https://a"}}]}]},
 		{"type":"message","from":{"role":"user"},"suggestedActions":{"actions":[{"title":"mine"}]}}
 	]`), counted())
 	if got := js(t, []any{reply.Suggested, reply.Citations}); got != `[["Yes","no"],["https://a","https://b"]]` {

@@ -32,6 +32,9 @@ func TestOlderRecordsGoOnAtTheirStep(t *testing.T) {
 		if got := out.State.Step + " " + string(out.State.Status); got != test.want || out.State.TurnCount != 5 {
 			t.Errorf("from %q %s: reached %s, want %s", test.step, test.status, got, test.want)
 		}
+		if silent := decided(t, d, older(test.step, test.status), talks("hm")); silent.Record.Handled || silent.Record.Event != "" {
+			t.Errorf("from %q: silence is recorded as handled: %s", test.step, js(t, silent.Record))
+		}
 		if len(out.State.Machine) == 0 {
 			t.Errorf("from %q: no snapshot was made", test.step)
 		}

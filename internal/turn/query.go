@@ -32,6 +32,9 @@ const (
 	TruncatedOmitted = "omitted" // not even those: the JSON text "omitted"
 )
 
+// dataOmitted stands where not even the names of the fields fit.
+const dataOmitted = `"omitted"`
+
 // Query writes what the agent is sent for a user's text: where the workflow
 // stands, then the text, which is never cut. truncation says whether the data was
 // shortened to fit: "", TruncatedKeys or TruncatedOmitted.
@@ -46,7 +49,7 @@ func (d *Definition) Query(before rondo.ConversationState, userText string) (que
 	}{
 		{"", func() string { return dataJSON(before.CollectedData) }},
 		{TruncatedKeys, func() string { return keysJSON(before.CollectedData) }},
-		{TruncatedOmitted, func() string { return `"omitted"` }},
+		{TruncatedOmitted, func() string { return dataOmitted }},
 	}
 	fill := func(data, user string) string {
 		return substitute(template, map[string]string{

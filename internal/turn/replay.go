@@ -83,6 +83,15 @@ func Replay(d *Definition, records []rondo.TurnRecord) (Replayed, error) {
 	return replayed, nil
 }
 
+// maxFired bounds the timers that fire before one recorded turn: those without a
+// delay could go on for ever.
+const maxFired = 100
+
+var errRestless = &rondo.Error{
+	Code: rondo.CodeWorkflowLogic, Message: "its timers fire again and again without any time passing",
+	Hint: "look for transitions of after with the delay 0 that lead back to where they began",
+}
+
 // again takes one recorded turn.
 func again(d *Definition, before rondo.ConversationState, record rondo.TurnRecord, later []rondo.TurnRecord) (Outcome, bool, error) {
 	reply, err := replyOf(record)
@@ -94,10 +103,13 @@ func again(d *Definition, before rondo.ConversationState, record rondo.TurnRecor
 		return outcome, false, err
 	}
 	last := Outcome{State: before}
-	for {
+	for fired := 0; ; fired++ {
 		id, due := nextDue(last.State, record, later)
 		if !due {
 			break
+		}
+		if fired == maxFired {
+			return Outcome{}, false, logicError("fire timers", errRestless)
 		}
 		if last, err = d.Fire(last.State, id, record.At); err != nil {
 			return Outcome{}, false, err

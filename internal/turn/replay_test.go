@@ -145,6 +145,15 @@ func TestReplayingThroughAnotherDefinitionTellsTheDifference(t *testing.T) {
 	}
 }
 
+func TestTimersThatFireForEverEndTheReplay(t *testing.T) {
+	r := paid(t)
+	restless := compiled(t, `{"name":"restless","steps":["a"],"machine":{"initial":"a","states":{"a":{"after":{"0":"b"}},"b":{"after":{"0":"a"}}}}}`)
+	replayed, err := Replay(restless, r.records)
+	if err != nil || len(replayed.Turns) != 2 || !strings.Contains(replayed.Turns[1].Error, "timers") {
+		t.Errorf("%s, %v", js(t, replayed), err)
+	}
+}
+
 func TestARuleThatFailsEndsTheReplay(t *testing.T) {
 	r := paid(t)
 	failing := strings.Replace(string(Shipped()["payment"]), `context.collectedData.payment_method != null`, `context.collectedData.payment_method < 1`, 1)

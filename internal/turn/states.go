@@ -3,6 +3,7 @@ package turn
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/canon"
@@ -141,6 +142,16 @@ func (s *state) listens(value json.RawMessage, event string) bool {
 		}
 	}
 	return false
+}
+
+// hears reports whether some state waits for an event, by name or by wildcard.
+func (s *state) hears(event string) bool {
+	return !s.all(func(s *state) bool {
+		return !slices.ContainsFunc(s.on, func(name string) bool {
+			family, wild := strings.CutSuffix(name, ".*")
+			return name == event || name == "*" || wild && (event == family || strings.HasPrefix(event, family+"."))
+		})
+	})
 }
 
 // place writes the value in which the wanted states are active, as far as they can

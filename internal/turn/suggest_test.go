@@ -35,6 +35,9 @@ func TestClientsAreAdvisedWhatToShow(t *testing.T) {
 			t.Errorf("%s %v: got %s, want %s", test.value, test.suggested, got, test.want)
 		}
 	}
+	if start, err := d.Start(noon, says(`{"action":"ask","choices":["a"]}`)); err != nil || js(t, start.State.Choices) != `["a"]` || start.State.Step != "initial" {
+		t.Errorf("a greeting that offers choices gives %s, %v", js(t, start.State), err)
+	}
 	start, err := d.Start(noon, Reply{Suggested: []string{"Hi"}})
 	if err != nil || start.State.SuggestedInputType != rondo.InputChoice {
 		t.Errorf("a greeting with suggestions gives %q, %v", start.State.SuggestedInputType, err)
