@@ -180,7 +180,7 @@ func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply)
 			return nil
 		case "activity":
 			var activity rondo.Activity
-			if json.Unmarshal(event.Data, &activity) != nil {
+			if !readActivity(event.Data, &activity) {
 				return a.client.Malformed("an event of the stream is not an activity")
 			}
 			if err := out.activity(&activity); err != nil {
@@ -189,6 +189,21 @@ func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply)
 			seen = true
 		}
 	}
+}
+
+// readActivity reads one activity. A member that is not what it should be is left
+// out where nothing depends on it; in what users are shown, or in how a conversation
+// ended, it is an error.
+func readActivity(text []byte, into *rondo.Activity) bool {
+	err := json.Unmarshal(text, into)
+	if _, odd := errors.AsType[*json.UnmarshalTypeError](err); !odd {
+		return err == nil
+	}
+	switch into.Type {
+	case "", rondo.ActivityMessage, rondo.ActivityEndOfConversation:
+		return false
+	}
+	return true
 }
 
 // readJSON reads an answer that is no stream.
@@ -213,7 +228,7 @@ func (a *Agent) readJSON(ctx context.Context, answer *wire.Answer, out *reply) e
 		if len(raw) > a.bounds.MaxEvent {
 			return a.client.TooLarge("an activity of the answer is too large")
 		}
-		if json.Unmarshal(raw, &activities[i]) != nil {
+		if !readActivity(raw, &activities[i]) {
 			return a.client.Malformed("the answer has something that is not an activity")
 		}
 	}

@@ -196,6 +196,28 @@ func TestPiecesOfText(t *testing.T) {
 	}
 }
 
+func TestOddMembersOfActivitiesThatNobodyReadsDoNoHarm(t *testing.T) {
+	t.Parallel()
+	for activity, tolerated := range map[string]bool{
+		`{"type":"trace","code":5,"name":{},"from":"x"}`:     true,
+		`{"type":"handoff","timestamp":5}`:                   true,
+		`{"type":"message","text":5}`:                        false,
+		`{"type":"endOfConversation","code":5}`:              false,
+		`{"type":"message","text":"hi","attachments":["x"]}`: false,
+		`{"type":5}`: false,
+		`5`:          false,
+	} {
+		a, _ := play(t, "", "event: activity\ndata: "+activity+"\n\n"+end)
+		heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
+		switch {
+		case tolerated && (heard.Err != nil || len(heard.Activities) != 1):
+			t.Errorf("%s: %d activities, %v, want one", activity, len(heard.Activities), heard.Err)
+		case !tolerated && agent.KindOf(heard.Err) != agent.KindMalformed:
+			t.Errorf("%s: %v, want malformed", activity, heard.Err)
+		}
+	}
+}
+
 func TestAStreamMayEndWithoutSayingSo(t *testing.T) {
 	t.Parallel()
 	// Its framing says that it is whole: only the event is missing.
