@@ -126,9 +126,13 @@ func (s *Service) fireNext(ctx context.Context, id string) (more bool, err error
 	}
 	timer, due := firstDue(&d.state, s.now())
 	if !due {
+		// Under the lease: after it, a turn may have said when to look again.
+		s.putOff(ctx, id, s.lookAgain(&d.state))
 		s.release(ctx, lease)
 		giveBack()
-		s.relayPending(ctx, d)
+		if s.cfg.Relay != nil && len(d.state.Pending) > 0 {
+			s.relay(ctx, d.conversation.TenantID, id, d.state.Pending)
+		}
 		return false, nil
 	}
 	if err := s.fire(ctx, d, lease, timer); err != nil {
@@ -176,16 +180,17 @@ func firstDue(state *rondo.ConversationState, now time.Time) (first rondo.Conver
 	return first, due
 }
 
-// relayPending relays what a conversation has pending and says when to look again.
-func (s *Service) relayPending(ctx context.Context, d *draft) {
-	id, next := d.conversation.ExternalID, nextTimer(&d.state)
+// lookAgain is when to look again after a conversation of which no timer is due,
+// whatever comes of the events that it has pending; zero = never.
+func (s *Service) lookAgain(state *rondo.ConversationState) time.Time {
+	next := nextTimer(state)
 	switch {
-	case len(d.state.Pending) == 0:
-		s.putOff(ctx, id, next)
+	case len(state.Pending) == 0:
+		return next
 	case s.cfg.Relay == nil:
-		s.putOff(ctx, id, soonest(s.now().Add(putOffUnheard), next))
-	case s.relay(ctx, d.conversation.TenantID, id, d.state.Pending) == len(d.state.Pending):
-		s.putOff(ctx, id, soonest(s.retryAt(&d.state), next))
+		return soonest(s.now().Add(putOffUnheard), next)
+	default:
+		return soonest(s.retryAt(state), next)
 	}
 }
 

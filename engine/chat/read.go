@@ -122,7 +122,10 @@ func (s *Service) find(ctx context.Context, caller Caller, id string) (*store.St
 		return nil, "", err
 	}
 	found, err := s.store.Conversation(ctx, owner(caller, id), s.now())
-	return found, id, storeError("reading the conversation", err)
+	if err != nil {
+		return nil, "", storeError("reading the conversation", err)
+	}
+	return found, id, valid(found)
 }
 
 func pageSize(limit int) int {

@@ -95,6 +95,45 @@ func (k *kit) sweep() {
 	}
 }
 
+// A hint that has nothing to it any more is dropped under the lease: what a turn
+// of another replica leaves right behind it is not dropped with it.
+func TestAHintIsNotDroppedWithWhatCameAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		driver := memory.Open(memory.Options{})
+		k := newKit(t, driver, nil)
+		k.cfg.Relay = k.relay
+		k.restart()
+		id := k.start()
+		k.agent.says(text("sure?", `{"action":"confirm","data":{"case":"case-1"}}`))
+		k.send(id, "Rome")
+		if err := driver.PutOff(t.Context(), id, time.Now()); err != nil { // a hint of before the turn
+			t.Fatal(err)
+		}
+
+		other := newKit(t, driver, nil)
+		other.agent.says(text("booked", `{"action":"research"}`))
+		var once sync.Once
+		k.store.hook(func(name string, call func() error) error {
+			err := call()
+			if name == "Release" {
+				once.Do(func() { other.send(id, "book it") })
+			}
+			return err
+		})
+		k.sweep()
+		if pending := k.stored(id).State.Pending; len(pending) != 1 {
+			t.Fatalf("pending %+v, want what the turn raised", pending)
+		}
+		k.sweep()
+		if events := k.relay.all(); len(events) != 1 {
+			t.Errorf("relayed %+v, want what the turn raised", events)
+		}
+		if err := k.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestTwoReplicasFireATimerOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		driver := memory.Open(memory.Options{})

@@ -69,6 +69,9 @@ func (s *Service) load(ctx context.Context, id string) (*draft, error) {
 	if err != nil {
 		return nil, storeError("loading the conversation", err)
 	}
+	if err := valid(stored); err != nil {
+		return nil, err
+	}
 	d := &draft{conversation: stored.Conversation, state: stored.State, previous: stored.State.Version}
 	if d.conversation.ExternalID == "" {
 		d.conversation.ExternalID = id
