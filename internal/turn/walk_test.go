@@ -67,6 +67,7 @@ func TestDefaultFollowsTheActions(t *testing.T) {
 func TestPaymentWalksEveryWay(t *testing.T) {
 	const (
 		both     = `{"data":{"payment_method":"card","amount":5.00}}`
+		hasty    = `{"data":{"payment_method":"card","amount":5.00,"confirmed":true}}`
 		amount   = `{"data":{"amount":5.00}}`
 		method   = `{"data":{"payment_method":"card"}}`
 		confirm  = `{"data":{"confirmed":true}}`
@@ -87,6 +88,9 @@ func TestPaymentWalksEveryWay(t *testing.T) {
 		"amount then method":             {[]string{amount, talk, method}, "confirming active"},
 		"null is not there":              {[]string{`{"data":{"payment_method":"card","amount":null}}`}, "gathering active"},
 		"confirm is not for gathering":   {[]string{confirm}, "gathering active"},
+		"all at once, confirmed too":     {[]string{hasty}, "confirming active"},
+		"hasty in retry":                 {[]string{timeout, hasty}, "confirming active"},
+		"hasty and confirmed again":      {[]string{hasty, confirm}, "success completed"},
 		"confirmed":                      {[]string{both, confirm}, "success completed"},
 		"confirmed by name":              {[]string{both, named}, "success completed"},
 		"declined at once":               {[]string{decline}, "cancelled completed"},
