@@ -81,7 +81,13 @@ func (s *Store) load(ctx context.Context, op, id string, at time.Time, read func
 	if !ok {
 		return found, corrupt(op, "the conversation is stored without its state", nil)
 	}
-	return found, decode(op, "state", state, &found.State)
+	if err := decode(op, "state", state, &found.State); err != nil {
+		return found, err
+	}
+	if found.State.Step == "" {
+		return found, corrupt(op, "the stored state has no step", nil)
+	}
+	return found, nil
 }
 
 // expiry is when a conversation ends: what was written, or for an earlier record
