@@ -181,7 +181,8 @@ func TestPiecesOfText(t *testing.T) {
 		"the first has no id": {piece("s", "a", `,"streamType":"streaming"`, delta) + piece("2", "b", streaming, delta), map[string]string{"s": "ab"}, 0},
 		"two streams": {
 			piece("1", "a", streaming, delta) + piece("2", "x", `,"streamType":"streaming","streamId":"z"`, delta) + piece("3", "b", streaming, delta),
-			map[string]string{"s": "ab", "z": "x"}, 0,
+			map[string]string{"s": "ab", "z": "x"},
+			0,
 		},
 		"in channel data":  {piece("1", "a", "", `{"streamType":"streaming","streamId":"c","chunkType":"delta"}`), map[string]string{"c": "a"}, 0},
 		"empty pieces":     {piece("1", "", streaming, delta), map[string]string{}, 0},

@@ -38,12 +38,16 @@ func TestATrialWithStandInsTalks(t *testing.T) {
 		want  []string
 	}{
 		{
-			"openai", []string{"--llm-provider", "openai", "--openai-base-url", "http://" + address + "/v1", "--openai-api-key", "trial", "--openai-model", "demo"},
-			"hello\nZoe\nBilling\nyes\n", []string{"[complete, 100 %, completed]"},
+			"openai",
+			[]string{"--llm-provider", "openai", "--openai-base-url", "http://" + address + "/v1", "--openai-api-key", "trial", "--openai-model", "demo"},
+			"hello\nZoe\nBilling\nyes\n",
+			[]string{"[complete, 100 %, completed]"},
 		},
 		{
-			"copilot", []string{"--llm-provider", "copilot", "--copilot-direct-connect-url", "http://" + address + "/copilot/conversations", "--copilot-token", "trial"},
-			"Can I return this?\n", []string{"Contoso Help", "30 days", "gather_info"},
+			"copilot",
+			[]string{"--llm-provider", "copilot", "--copilot-direct-connect-url", "http://" + address + "/copilot/conversations", "--copilot-token", "trial"},
+			"Can I return this?\n",
+			[]string{"Contoso Help", "30 days", "gather_info"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

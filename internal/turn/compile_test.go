@@ -26,10 +26,14 @@ func TestEveryMistakeIsReportedWithItsPlace(t *testing.T) {
 		{`{"name":"a","steps":["a"],"machine":{"initial":"a","states":{"a":{"meta":{"status":5}}}}}`, `unknown_value /machine/states/a/meta/status`},
 		{`{"name":"a","steps":["a"],"machine":{"initial":"a","context":{"collectedData":5},"states":{"a":{}}}}`, `wrong_type /machine/context/collectedData`},
 		{small(`"signals":{}`), `wrong_type /signals`},
-		{small(`"signals":[5,{},{"when":"","event":"","more":1}]`),
-			"wrong_type /signals/0\nmissing_member /signals/1\nmissing_member /signals/1\nout_of_range /signals/2/event\nunknown_member /signals/2/more\nout_of_range /signals/2/when"},
-		{small(`"signals":[{"when":"event.x","event":"A"},{"when":"turn.","event":"B"},{"when":"sample(0.1)","event":"xstate.init"},{"when":"nothing","event":"*"}]`),
-			"path_unknown /signals/0/when\nexpr_invalid /signals/1/when\nunknown_value /signals/2/event\nexpr_invalid /signals/2/when\nunknown_value /signals/3/event\npath_unknown /signals/3/when"},
+		{
+			small(`"signals":[5,{},{"when":"","event":"","more":1}]`),
+			"wrong_type /signals/0\nmissing_member /signals/1\nmissing_member /signals/1\nout_of_range /signals/2/event\nunknown_member /signals/2/more\nout_of_range /signals/2/when",
+		},
+		{
+			small(`"signals":[{"when":"event.x","event":"A"},{"when":"turn.","event":"B"},{"when":"sample(0.1)","event":"xstate.init"},{"when":"nothing","event":"*"}]`),
+			"path_unknown /signals/0/when\nexpr_invalid /signals/1/when\nunknown_value /signals/2/event\nexpr_invalid /signals/2/when\nunknown_value /signals/3/event\npath_unknown /signals/3/when",
+		},
 		{small(`"merge":5`), `wrong_type /merge`},
 		{small(`"merge":{"default":"newest","fields":{"a":"latest","b":5},"x":1}`), "unknown_value /merge/default\nunknown_value /merge/fields/b\nunknown_member /merge/x"},
 		{small(`"merge":{"fields":[]}`), `wrong_type /merge/fields`},
@@ -44,8 +48,10 @@ func TestEveryMistakeIsReportedWithItsPlace(t *testing.T) {
 		{small(`"contextTemplate":"{step}"`), `template_invalid /contextTemplate`},
 		{small(`"contextTemplate":"{userMessage}` + strings.Repeat("x", maxTemplate+1) + `"`), `template_invalid /contextTemplate`},
 		{small(`"contextTemplate":"{userMessage}` + strings.Repeat("{step}", 8) + `"`), `template_invalid /contextTemplate`},
-		{`{"name":"a","steps":["a"],"machine":{"initial":"a","states":{"a":{"meta":{"step":"` + long + `"}},"` + long + `":{}}}}`,
-			"out_of_range /machine/states/a/meta/step\nout_of_range /machine/states/" + long},
+		{
+			`{"name":"a","steps":["a"],"machine":{"initial":"a","states":{"a":{"meta":{"step":"` + long + `"}},"` + long + `":{}}}}`,
+			"out_of_range /machine/states/a/meta/step\nout_of_range /machine/states/" + long,
+		},
 		{small(`"busy":5`), `wrong_type /busy`},
 		{small(`"busy":{"strategy":"queue","waitMs":-1,"x":1}`), "unknown_value /busy/strategy\nout_of_range /busy/waitMs\nunknown_member /busy/x"},
 		{small(`"busy":{"waitMs":0.5}`), `wrong_type /busy/waitMs`},
@@ -122,8 +128,10 @@ func TestWhatIsHardlyMeantIsWarnedOf(t *testing.T) {
 		{written("turn.kind == null", "o.x", waits("o.*")), ""},
 		{written("turn.kind == null", "o", waits("o.*")), ""},
 		{written("turn.kind == null", "ox", waits("*")), ""},
-		{written("turn.kind == null", "GO", `{"initial":"a","states":{"a":{"on":{"GO":[{"target":"z","actions":[{"type":"assign","set":{"own":1,"turnCount":0,"collectedData":{"const":{"step":1}}}}]}]}},"z":{"type":"final"}}}`),
-			"assign_forgotten /machine/states/a/on/GO/0/actions/0/set/turnCount"},
+		{
+			written("turn.kind == null", "GO", `{"initial":"a","states":{"a":{"on":{"GO":[{"target":"z","actions":[{"type":"assign","set":{"own":1,"turnCount":0,"collectedData":{"const":{"step":1}}}}]}]}},"z":{"type":"final"}}}`),
+			"assign_forgotten /machine/states/a/on/GO/0/actions/0/set/turnCount",
+		},
 		{`{"name":"x","steps":["a","b"],"machine":` + waits("HANDOFF") + `}`, "step_never_reached /steps/1"},
 	} {
 		var got []string

@@ -25,8 +25,15 @@ func TestOlderRecordsGoOnAtTheirStep(t *testing.T) {
 		status rondo.WorkflowStatus
 		want   string
 	}{
-		{"a", "active", "x active"}, {"x", "active", "inner active"}, {"inner", "active", "c active"}, {"inner", "error", "c error"},
-		{"twice", "active", "first active"}, {"nowhere", "active", "x active"}, {"", "active", "x active"}, {"h", "active", "x active"}, {"y", "active", "x active"},
+		{"a", "active", "x active"},
+		{"x", "active", "inner active"},
+		{"inner", "active", "c active"},
+		{"inner", "error", "c error"},
+		{"twice", "active", "first active"},
+		{"nowhere", "active", "x active"},
+		{"", "active", "x active"},
+		{"h", "active", "x active"},
+		{"y", "active", "x active"},
 	} {
 		out := decided(t, d, older(test.step, test.status), says(`{"go":true}`))
 		if got := out.State.Step + " " + string(out.State.Status); got != test.want || out.State.TurnCount != 5 {

@@ -74,8 +74,10 @@ func anyReply(t *rapid.T) Reply {
 // Whatever agents answer: turns never panic, leave what came in as it is, and come
 // to the same whether the state was stored in between or not.
 func TestTurnsNeverPanicAndAreThoseOfTheStoredState(t *testing.T) {
-	definitions := []*Definition{shipped(t, "default"), shipped(t, "payment"), compiled(t, lamp),
-		compiled(t, small(`"merge":{"default":"confirm_on_change"}`)), compiled(t, small(`"merge":{"default":"append"}`))}
+	definitions := []*Definition{
+		shipped(t, "default"), shipped(t, "payment"), compiled(t, lamp),
+		compiled(t, small(`"merge":{"default":"confirm_on_change"}`)), compiled(t, small(`"merge":{"default":"append"}`)),
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.SampledFrom(definitions).Draw(t, "definition")
 		out, err := d.Start(noon, anyReply(t))

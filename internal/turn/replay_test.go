@@ -121,12 +121,18 @@ func TestReplayingThroughAnotherDefinitionTellsTheDifference(t *testing.T) {
 	r := paid(t)
 	body := string(Shipped()["payment"])
 	for _, test := range []struct{ name, from, to, want string }{
-		{"it needs less", `context.collectedData.payment_method != null && `, ``,
-			"start:gathering/gathering text:gathering/confirming! timer:retry/confirming! text:gathering/confirming! text:confirming/confirming text:success/success"},
-		{"its timer comes earlier and ends it", `"600000": { "actions": { "type": "raise", "event": { "type": "TIMEOUT" } } }`, `"30000": "cancelled"`,
-			"start:gathering/gathering text:gathering/cancelled!- timer:retry/cancelled! text:gathering/cancelled!- text:confirming/cancelled!- text:success/cancelled!-"},
-		{"it ends at once", `"confirming": { "on": { "CONFIRM": "success" } }`, `"confirming": { "type": "final" }`,
-			"start:gathering/gathering text:gathering/gathering timer:retry/retry text:gathering/gathering text:confirming/confirming! text:success/confirming!-"},
+		{
+			"it needs less", `context.collectedData.payment_method != null && `, ``,
+			"start:gathering/gathering text:gathering/confirming! timer:retry/confirming! text:gathering/confirming! text:confirming/confirming text:success/success",
+		},
+		{
+			"its timer comes earlier and ends it", `"600000": { "actions": { "type": "raise", "event": { "type": "TIMEOUT" } } }`, `"30000": "cancelled"`,
+			"start:gathering/gathering text:gathering/cancelled!- timer:retry/cancelled! text:gathering/cancelled!- text:confirming/cancelled!- text:success/cancelled!-",
+		},
+		{
+			"it ends at once", `"confirming": { "on": { "CONFIRM": "success" } }`, `"confirming": { "type": "final" }`,
+			"start:gathering/gathering text:gathering/gathering timer:retry/retry text:gathering/gathering text:confirming/confirming! text:success/confirming!-",
+		},
 	} {
 		changed := strings.Replace(body, test.from, test.to, 1)
 		if changed == body {

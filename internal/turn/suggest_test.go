@@ -52,8 +52,14 @@ func TestProgressCountsAlongTheSteps(t *testing.T) {
 		status         rondo.WorkflowStatus
 		index, percent int
 	}{
-		{"a", "active", 0, 0}, {"b", "active", 1, 13}, {"c", "error", 2, 25}, {"d", "active", 3, 38}, {"h", "active", 7, 88},
-		{"h", "completed", 7, 100}, {"x", "active", 0, 0}, {"x", "completed", 0, 100},
+		{"a", "active", 0, 0},
+		{"b", "active", 1, 13},
+		{"c", "error", 2, 25},
+		{"d", "active", 3, 38},
+		{"h", "active", 7, 88},
+		{"h", "completed", 7, 100},
+		{"x", "active", 0, 0},
+		{"x", "completed", 0, 100},
 	} {
 		p := d.progress(test.step, test.status)
 		if p.StepIndex != test.index || p.PercentComplete != test.percent || p.TotalSteps != 8 || p.CurrentStep != test.step {
