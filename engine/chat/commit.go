@@ -46,12 +46,10 @@ func (s *Service) put(ctx context.Context, write *store.ConversationWrite) error
 }
 
 // resolve finds out what became of a commit whose answer was lost: nil when it was
-// written. Giving the lease back first makes sure that it cannot happen any more
-// if it has not.
+// written. One that is not there may still be on its way, unless the lease that it
+// needs was given back before the look.
 func (s *Service) resolve(ctx context.Context, write *store.ConversationWrite, lost error) error {
-	if write.Lease != (store.Lease{}) {
-		s.release(ctx, write.Lease)
-	}
+	stopped := write.Lease != (store.Lease{}) && s.release(ctx, write.Lease)
 	var record rondo.TurnRecord
 	err := s.within(ctx, func(ctx context.Context) (err error) {
 		record, err = s.store.Turn(ctx, write.Conversation.ExternalID, write.At, write.Turn.Number)
@@ -62,7 +60,7 @@ func (s *Service) resolve(ctx context.Context, write *store.ConversationWrite, l
 		return nil // it has ids that no other turn has
 	case err == nil:
 		return store.ErrLeaseLost
-	case rondo.CodeOf(err) == rondo.CodeNotFound:
+	case rondo.CodeOf(err) == rondo.CodeNotFound && stopped:
 		return rondo.Op("the store lost the turn", errors.New("nothing was written"))
 	default:
 		return lost

@@ -73,12 +73,13 @@ func (s *Service) patience(ctx context.Context, owner store.Owner) time.Duration
 }
 
 // release gives a lease back that its turn did not use up; when that fails, it
-// runs out.
-func (s *Service) release(ctx context.Context, lease store.Lease) {
+// runs out. It reports whether the lease is given back for certain.
+func (s *Service) release(ctx context.Context, lease store.Lease) bool {
 	err := s.within(ctx, func(ctx context.Context) error { return s.store.Release(ctx, lease) })
 	if err != nil {
 		s.log.Warn("a lease was not given back and runs out by itself", "conversation", lease.ID, "error", err)
 	}
+	return err == nil
 }
 
 // within gives one call of the store as long as a lease lasts, whether its caller
