@@ -202,7 +202,7 @@ func readProblem(op string, raw []byte) (told *rondo.Error, ok bool) {
 		Errors []rondo.FieldError `json:"errors"`
 	}
 	if json.Unmarshal(raw, &problem) != nil || problem.Code == "" {
-		return nil, false
+		return nil, false //nolint:nilerr // it is no problem then, and ok says so
 	}
 	return &rondo.Error{Code: problem.Code, Op: op, Message: problem.Detail, Hint: problem.Hint, Fields: problem.Errors}, true
 }

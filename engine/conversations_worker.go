@@ -166,12 +166,10 @@ func hopeless(err error) bool {
 // from the request's: told twice, it is one event.
 func (w *ConversationWorker) refuse(ctx context.Context, request *event.Envelope, why error) error {
 	message := fmt.Sprintf("the conversation cannot be opened: %s", rondo.CodeOf(why))
-	if told, ok := errors.AsType[*rondo.Error](why); ok {
-		for inner := told; inner != nil; inner, ok = errors.AsType[*rondo.Error](inner.Err) {
-			if inner.Message != "" {
-				message = inner.Message
-				break
-			}
+	for told, ok := errors.AsType[*rondo.Error](why); ok; told, ok = errors.AsType[*rondo.Error](told.Err) {
+		if told.Message != "" {
+			message = told.Message
+			break
 		}
 	}
 	payload, err := json.Marshal(map[string]any{"retryable": false, "error": message})

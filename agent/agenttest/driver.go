@@ -132,7 +132,13 @@ func wantText(t *testing.T, what string, heard *Heard, text string) {
 }
 
 // wantKind checks that an answer failed, and how.
-func wantKind(t *testing.T, what string, heard *Heard, kinds ...agent.ErrorKind) *agent.Error {
+func wantKind(t *testing.T, what string, heard *Heard, kinds ...agent.ErrorKind) {
+	t.Helper()
+	_ = failureIn(t, what, heard, kinds...)
+}
+
+// failureIn is the failure of an answer that must be of one of the kinds.
+func failureIn(t *testing.T, what string, heard *Heard, kinds ...agent.ErrorKind) *agent.Error {
 	t.Helper()
 	failure, ok := errors.AsType[*agent.Error](heard.Err)
 	if !ok || !slices.Contains(kinds, failure.Kind) {

@@ -71,7 +71,7 @@ func testStatuses(t *testing.T, d Driver) {
 			_, _ = io.WriteString(w, test.body)
 		})
 		what := fmt.Sprint("status ", test.status)
-		failure := wantKind(t, what, Listen(t, d.New(t, url, nil).Send(t.Context(), session(), userSays(UserText))), agent.KindRefused)
+		failure := failureIn(t, what, Listen(t, d.New(t, url, nil).Send(t.Context(), session(), userSays(UserText))), agent.KindRefused)
 		if failure.Status != test.status || failure.RetryAfter != test.after || !strings.Contains(failure.Message, test.word) {
 			t.Errorf("%s: the error is %+v, want status %d, retry after %s and the word %q", what, failure, test.status, test.after, test.word)
 		}
@@ -85,7 +85,7 @@ func testRedirect(t *testing.T, d Driver) {
 	elsewhere, strayed := server(t, func(w http.ResponseWriter, _ *http.Request) { d.answer(w, "from elsewhere") })
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		url, requests := server(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere, status) })
-		failure := wantKind(t, "redirect", Listen(t, d.New(t, url, nil).Send(t.Context(), session(), userSays(UserText))), agent.KindRefused)
+		failure := failureIn(t, "redirect", Listen(t, d.New(t, url, nil).Send(t.Context(), session(), userSays(UserText))), agent.KindRefused)
 		if failure.Status != status || requests.Load() != 1 {
 			t.Errorf("the error is %+v after %d requests, want status %d after 1", failure, requests.Load(), status)
 		}

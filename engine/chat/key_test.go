@@ -93,11 +93,11 @@ func TestARunningKeyIsRefusedUntilItsRequestEnds(t *testing.T) {
 			done <- err
 		}()
 		<-asked
-		err := k.refused(rondo.CodeKeyInProgress, keyed(id, "k", "f"))
+		err := k.refusal(alice, rondo.CodeKeyInProgress, keyed(id, "k", "f"))
 		if chat.RetryAfter(err) <= 0 {
 			t.Errorf("nothing says when to try again: %v", err)
 		}
-		busy := k.refused(rondo.CodeConversationBusy, keyed(id, "another", "f"))
+		busy := k.refusal(alice, rondo.CodeConversationBusy, keyed(id, "another", "f"))
 		if chat.RetryAfter(busy) <= 0 {
 			t.Errorf("nothing says when to try again: %v", busy)
 		}

@@ -142,12 +142,18 @@ func (k *kit) into(v any) func(chat.Answer, error) {
 }
 
 // refused makes a request of alice that must fail with a code.
-func (k *kit) refused(want rondo.Code, req chat.Request) error {
+func (k *kit) refused(want rondo.Code, req chat.Request) {
 	k.t.Helper()
-	return k.refusedFor(alice, want, req)
+	k.refusedFor(alice, want, req)
 }
 
-func (k *kit) refusedFor(who chat.Caller, want rondo.Code, req chat.Request) error {
+func (k *kit) refusedFor(who chat.Caller, want rondo.Code, req chat.Request) {
+	k.t.Helper()
+	_ = k.refusal(who, want, req)
+}
+
+// refusal is the error of a request that must fail with a code.
+func (k *kit) refusal(who chat.Caller, want rondo.Code, req chat.Request) error {
 	k.t.Helper()
 	_, err := k.Do(k.t.Context(), who, req)
 	if got := rondo.CodeOf(err); got != want {

@@ -108,7 +108,7 @@ func TestMoreTurnsThanAllowedAreRefused(t *testing.T) {
 			turns.Go(func() { k.send(id, "hi") })
 		}
 		synctest.Wait()
-		err := k.refused(rondo.CodeOverloaded, chat.Request{Kind: chat.KindSend, ConversationID: ids[2], Text: "hi"})
+		err := k.refusal(alice, rondo.CodeOverloaded, chat.Request{Kind: chat.KindSend, ConversationID: ids[2], Text: "hi"})
 		if chat.RetryAfter(err) <= 0 {
 			t.Error("nothing says when to try again")
 		}

@@ -215,7 +215,7 @@ func TestAFailingAgentLeavesNothingBehindAndReleases(t *testing.T) {
 func TestAFailingAgentStartsNothing(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, driver store.Conversations) {
 		k := newKit(t, driver, func(c *chat.Config) { c.DefaultAgent = "nobody" })
-		err := k.refused(rondo.CodeUnavailable, chat.Request{Kind: chat.KindStart})
+		err := k.refusal(alice, rondo.CodeUnavailable, chat.Request{Kind: chat.KindStart})
 		if !strings.Contains(err.Error(), "nobody") {
 			t.Errorf("error %q does not name the agent", err)
 		}

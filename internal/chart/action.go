@@ -2,6 +2,7 @@ package chart
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -207,18 +208,11 @@ func (c *compiler) path(v value) *selector {
 	if !ok {
 		return &selector{path: path}
 	}
-	known := false
-	for _, root := range roots {
-		known = known || path[0] == root
-	}
-	if !known {
+	if !slices.Contains(roots, path[0]) {
 		c.add("unknown_root", v.at, "a path begins with %s", strings.Join(roots, ", "))
 	}
-	for _, name := range path {
-		if name == "" {
-			c.add("bad_selector", v.at, "a path is names with dots between them, such as context.collectedData")
-			break
-		}
+	if slices.Contains(path, "") {
+		c.add("bad_selector", v.at, "a path is names with dots between them, such as context.collectedData")
 	}
 	return &selector{path: path}
 }

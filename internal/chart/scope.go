@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/rondo-engine/rondo/internal/cond"
@@ -78,7 +79,10 @@ func (r *run) source(path []string) (json.RawMessage, error) {
 		}
 		return encode(event)
 	}
-	return r.scope.Roots[path[0]], nil
+	if r.scope.Root == nil {
+		return nil, nil
+	}
+	return r.scope.Root(path[0])
 }
 
 func encode(v any) (json.RawMessage, error) {
@@ -112,9 +116,7 @@ func (r *run) compute(s *selector) (json.RawMessage, error) {
 			if err != nil {
 				return nil, err
 			}
-			for name, raw := range members {
-				merged[name] = raw
-			}
+			maps.Copy(merged, members)
 		}
 		return encode(merged)
 	case s.pick != nil:

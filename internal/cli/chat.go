@@ -138,7 +138,7 @@ func (t *chatTalk) run(ctx context.Context) error {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the user left in the middle of a turn
 		case rondo.CodeOf(err) == rondo.CodeWorkflowCompleted:
 			t.ended = true
 			return err

@@ -173,14 +173,15 @@ func (t *chatTalk) fill(ctx context.Context, action cardAction) (json.RawMessage
 
 // ask reads the value of one field; an empty line takes what the card proposes.
 func (t *chatTalk) ask(ctx context.Context, in cardInput) (string, error) {
-	prompt := "  " + oneCell.Replace(plain(in.label))
+	var prompt strings.Builder
+	prompt.WriteString("  " + oneCell.Replace(plain(in.label)))
 	for i, choice := range in.choices {
-		prompt += fmt.Sprintf("  %d) %s", i+1, oneCell.Replace(plain(choice.Title)))
+		fmt.Fprintf(&prompt, "  %d) %s", i+1, oneCell.Replace(plain(choice.Title)))
 	}
 	if in.value != "" {
-		prompt += " [" + oneCell.Replace(plain(in.value)) + "]"
+		prompt.WriteString(" [" + oneCell.Replace(plain(in.value)) + "]")
 	}
-	line, ok := t.read(ctx, prompt+": ")
+	line, ok := t.read(ctx, prompt.String()+": ")
 	line = strings.TrimSpace(line)
 	switch n, err := strconv.Atoi(line); {
 	case !ok:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -146,8 +147,8 @@ func why(turn rondo.TurnRecord) string {
 			parts = append(parts, signal.Name)
 		}
 	}
-	for i := len(turn.Transitions) - 1; i >= 0; i-- {
-		if found := turn.Transitions[i]; found.Result == "chosen" || i == 0 {
+	for i, found := range slices.Backward(turn.Transitions) {
+		if found.Result == "chosen" || i == 0 {
 			parts = append(parts, strings.TrimSpace(found.Name+" "+found.Result+" "+found.Reason))
 			break
 		}

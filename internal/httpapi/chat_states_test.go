@@ -161,8 +161,8 @@ func TestConversationsOfOthersLookUnknown(t *testing.T) {
 
 func realChatAs(t *testing.T, p as, kept store.Conversations) *bench {
 	t.Helper()
-	real := realChat(t, func(c *chat.Config) { c.Store = kept })
-	return newBench(t, func(c *httpapi.Config) { c.Chat, c.Auth = real.service, p })
+	b := realChat(t, func(c *chat.Config) { c.Store = kept })
+	return newBench(t, func(c *httpapi.Config) { c.Chat, c.Auth = b.service, p })
 }
 
 func TestKeysOnTheRealService(t *testing.T) {

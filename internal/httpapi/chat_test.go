@@ -144,11 +144,14 @@ func TestBadChatBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// olderProblem reads a problem as clients do that know nothing of problems.
-func olderProblem(t *testing.T, raw []byte) (said struct {
+// saidToOlder is what clients read that know nothing of problems.
+type saidToOlder struct {
 	Error   string
 	Details []rondo.FieldError
-}) {
+}
+
+// olderProblem reads a problem as those clients do.
+func olderProblem(t *testing.T, raw []byte) (said saidToOlder) {
 	t.Helper()
 	if err := json.Unmarshal(raw, &said); err != nil {
 		t.Fatal(err)

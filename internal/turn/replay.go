@@ -80,7 +80,7 @@ func Replay(d *Definition, records []rondo.TurnRecord) (Replayed, error) {
 			break
 		}
 	}
-	return replayed, nil
+	return replayed, nil //nolint:nilerr // a rule that failed is told by the last turn
 }
 
 // maxFired bounds the timers that fire before one recorded turn: those without a
@@ -160,6 +160,14 @@ func replyOf(record rondo.TurnRecord) (Reply, error) {
 	}
 	if json.Unmarshal(record.Reply, &reply) != nil {
 		return Reply{}, notReplayable(record, "the agent's answer is not recorded")
+	}
+	reply.Extraction = slices.Clone(record.Extraction)
+	if len(reply.Messages) == 0 {
+		var answered struct {
+			Messages []rondo.NormalizedMessage `json:"messages"`
+		}
+		_ = json.Unmarshal(record.Response, &answered) // one without a response said nothing
+		reply.Messages = answered.Messages
 	}
 	return reply, nil
 }

@@ -14,7 +14,7 @@ func caseLock(key rondo.CaseKey) int64 {
 	_, _ = h.Write([]byte(key.OrgID)) // a hash never fails
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(key.CaseID))
-	return int64(h.Sum64()) //nolint:gosec // any 64 bits will do
+	return int64(h.Sum64()) // any 64 bits will do
 }
 
 // caseLocks are the locks of a batch in the one order in which all batches take

@@ -21,7 +21,7 @@ func (r *reader) QueryContext(ctx context.Context, query string, args ...any) (*
 	if query != sqlstore.LoadConversation {
 		return r.DB.QueryContext(ctx, query, args...)
 	}
-	load, err := r.prepared(ctx)
+	load, err := r.prepared(ctx) //nolint:sqlclosecheck // kept; forget closes it
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestAnEventIsThereBeforeTheStreamGoesOn(t *testing.T) {
 		if err != nil || string(got.Data) != "1" {
 			t.Errorf("with %q it reads %q, %v, want 1 while the stream is open", ending, got.Data, err)
 		}
-		source.Close()
+		_ = source.Close()
 	}
 }
 

@@ -31,7 +31,7 @@ func TestABodyIsSentAgainOnlyWhileNobodyReadIt(t *testing.T) {
 }
 
 // lagging is a context whose timer has not fired yet, though its time has come.
-type lagging struct{ context.Context }
+type lagging struct{ context.Context } //nolint:containedctx // it is a context itself
 
 func (lagging) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
