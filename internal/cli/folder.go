@@ -67,7 +67,7 @@ func readFolder(path, kindsDir string) (folder, error) {
 	if info.IsDir() {
 		err = f.readAll(path, at)
 	} else {
-		err = f.add(path, at)
+		err = f.addNamed(path, at)
 	}
 	if err != nil {
 		return f, err

@@ -53,6 +53,18 @@ func (f *folder) add(path string, at place) error {
 	return nil
 }
 
+// addNamed reads the one definition that was asked for. Where its place says
+// nothing, its members tell what it is.
+func (f *folder) addNamed(path string, at place) error {
+	if err := f.add(path, at); err != nil {
+		return err
+	}
+	if one := &f.definitions[0]; one.kind == rondo.KindCase && one.product == "" {
+		one.kind = definition.KindOf(one.source)
+	}
+	return nil
+}
+
 // exportHint is the way out for who takes an export for a definition.
 const exportHint = "this is an export, not a definition: use rondo definitions import, or rondo definitions get --as yaml for the definition alone"
 

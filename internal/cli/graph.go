@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -26,9 +25,6 @@ func (c graphCommand) Run(_ context.Context, s streams) error {
 		return fmt.Errorf("%s holds %s; name one file", c.File, count(len(found.definitions), "definition"))
 	}
 	one, env := found.definitions[0], found.environment()
-	if one.kind == rondo.KindCase { // where it lies says no more
-		one.kind = definition.KindOf(one.source)
-	}
 	draft, err := one.draft()
 	if err != nil {
 		for _, f := range fieldsOf(err) {
