@@ -49,8 +49,10 @@ type Event struct {
 // Scope is what guards and selectors can see beside context and event, and the
 // time of the turn.
 type Scope struct {
-	Now   time.Time
-	Roots map[string]json.RawMessage // such as turn and payload
+	Now time.Time
+	// Root gives what else can be seen, such as turn and payload, when it is asked
+	// for; nil = there is nothing.
+	Root func(name string) (json.RawMessage, error)
 }
 
 // Snapshot is where a machine stands.

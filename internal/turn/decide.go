@@ -45,9 +45,7 @@ func (d *Definition) Decide(in Input) (Outcome, error) {
 		return Outcome{}, err
 	}
 	parsed := d.Parse(in.Reply)
-	if err := r.roots(parsed, in.Reply.Payload); err != nil {
-		return Outcome{}, err
-	}
+	r.parsed, r.payload = parsed, in.Reply.Payload
 	if err := r.resume(); err != nil {
 		return Outcome{}, err
 	}
@@ -89,31 +87,17 @@ func (r *run) judge(reply Reply) {
 	}
 }
 
-// remember puts the answer into the turn record, for replays.
+// remember puts the answer into the turn record, for replays: what the record and
+// its response have not got already.
 func (r *run) remember(reply Reply) error {
-	written, err := compact(reply)
+	rest := reply
+	rest.Messages, rest.Extraction = nil, nil
+	written, err := compact(rest)
 	if err != nil {
 		return logicError("write the agent's answer", err)
 	}
 	r.record.Reply = written
 	r.record.Extraction = append(r.record.Extraction, reply.Extraction...)
-	return nil
-}
-
-// roots are what guards and signals see of the answer.
-func (r *run) roots(parsed rondo.ParsedTurn, payload *rondo.ExtractedPayload) error {
-	written, err := compact(parsed)
-	if err != nil {
-		return logicError("write the parsed turn", err)
-	}
-	r.scope.Roots["turn"] = written
-	if payload == nil {
-		return nil
-	}
-	if written, err = compact(payload.Data); err != nil {
-		return logicError("write the structured output", err)
-	}
-	r.scope.Roots["payload"] = written
 	return nil
 }
 
@@ -178,12 +162,10 @@ func (r *run) signal() (string, error) {
 	if len(r.d.signals) == 0 {
 		return "", nil
 	}
-	context, err := r.signalContext()
-	if err != nil {
+	if err := r.refresh(); err != nil {
 		return "", err
 	}
-	seen := newSeen(map[string]json.RawMessage{"context": context, "turn": r.scope.Roots["turn"], "payload": r.scope.Roots["payload"]})
-	env := cond.Env{Lookup: seen.lookup, Now: r.scope.Now.UnixMilli}
+	env := cond.Env{Lookup: r.visible().lookup, Now: r.scope.Now.UnixMilli}
 	for i, s := range r.d.signals {
 		holds, trace, err := s.when.Trace(env)
 		if err != nil {
@@ -199,16 +181,4 @@ func (r *run) signal() (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// signalContext is the machine's context as guards will see it.
-func (r *run) signalContext() (json.RawMessage, error) {
-	if err := r.refresh(); err != nil {
-		return nil, err
-	}
-	written, err := compact(r.snapshot.Context)
-	if err != nil {
-		return nil, logicError("write the machine's context", err)
-	}
-	return written, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -31,7 +32,10 @@ type run struct {
 	d        *Definition
 	state    *rondo.ConversationState // being changed
 	snapshot chart.Snapshot
+	fresh    bool // the snapshot's context has the workflow's members as they are
 	scope    chart.Scope
+	parsed   rondo.ParsedTurn // as guards and signals see it; no kind = null
+	payload  *rondo.ExtractedPayload
 	record   *rondo.TurnRecord
 	effects  []Effect
 }
@@ -39,14 +43,26 @@ type run struct {
 // newRun begins with a copy of a state.
 func (d *Definition) newRun(before rondo.ConversationState, kind string, now time.Time) *run {
 	state := cloneState(before)
-	return &run{
+	r := &run{
 		d: d, state: &state,
-		scope: chart.Scope{Now: now, Roots: map[string]json.RawMessage{"turn": json.RawMessage("null"), "payload": json.RawMessage("null")}},
 		record: &rondo.TurnRecord{
 			Kind: kind, At: now, From: before.Step, To: before.Step,
 			Extraction: []rondo.Candidate{}, Signals: []rondo.Candidate{}, Transitions: []rondo.Candidate{},
 		},
 	}
+	r.scope = chart.Scope{Now: now, Root: r.root}
+	return r
+}
+
+// root writes what guards and selectors see of the answer, for the few that ask.
+func (r *run) root(name string) (json.RawMessage, error) {
+	switch {
+	case name == "turn" && r.parsed.Kind != "":
+		return compact(r.parsed)
+	case name == "payload" && r.payload != nil:
+		return compact(r.payload.Data)
+	}
+	return json.RawMessage("null"), nil
 }
 
 // resume finds the machine where the stored state left it. A record that is older
@@ -138,9 +154,13 @@ func (r *run) fire(timerID string) error {
 
 // refresh writes the workflow's members into the machine's context.
 func (r *run) refresh() error {
+	if r.fresh {
+		return nil
+	}
 	context, err := r.context()
 	if err == nil {
 		maps.Copy(r.snapshot.Context, context)
+		r.fresh = true
 	}
 	return err
 }
@@ -148,20 +168,20 @@ func (r *run) refresh() error {
 // context is what guards see of the workflow: data that is merged already, the
 // rest as it was before this turn.
 func (r *run) context() (map[string]json.RawMessage, error) {
-	context := map[string]json.RawMessage{}
-	values := map[string]any{contextData: r.state.CollectedData, contextTurns: r.state.TurnCount, contextRecommendation: nil, contextStep: nil}
-	if r.state.LastRecommendation != "" {
-		values[contextRecommendation] = r.state.LastRecommendation
+	context := map[string]json.RawMessage{contextTurns: strconv.AppendInt(nil, int64(r.state.TurnCount), 10)}
+	data, err := compact(r.state.CollectedData)
+	if err != nil {
+		return nil, logicError("write the machine's context", err)
 	}
-	if r.state.Step != "" {
-		values[contextStep] = r.state.Step
-	}
-	for name, value := range values {
-		written, err := compact(value)
-		if err != nil {
+	context[contextData] = data
+	for name, said := range map[string]string{contextRecommendation: r.state.LastRecommendation, contextStep: r.state.Step} {
+		context[name] = json.RawMessage("null")
+		if said == "" {
+			continue
+		}
+		if context[name], err = compact(said); err != nil {
 			return nil, logicError("write the machine's context", err)
 		}
-		context[name] = written
 	}
 	return context, nil
 }
@@ -171,7 +191,7 @@ func (r *run) took(result chart.Result, err error) error {
 	if err != nil {
 		return logicError("run the machine", err)
 	}
-	r.snapshot = result.Snapshot
+	r.snapshot, r.fresh = result.Snapshot, false
 	r.record.Handled = r.record.Handled || result.Handled
 	for _, q := range result.Asked {
 		r.record.Transitions = append(r.record.Transitions, asked(q))

@@ -34,7 +34,7 @@ func (r *recording) keep(out Outcome, err error) {
 	r.state = stored(r.t, out.State)
 	out.Record.Number = len(r.records) + 1
 	if out.Record.Kind != rondo.TurnByTimer {
-		out.Record.Response = json.RawMessage(js(r.t, rondo.WorkflowResponse{WorkflowState: out.State.WorkflowState}))
+		out.Record.Response = json.RawMessage(js(r.t, rondo.WorkflowResponse{Messages: out.Parsed.DisplayMessages, WorkflowState: out.State.WorkflowState}))
 	}
 	var kept rondo.TurnRecord
 	if err := json.Unmarshal([]byte(js(r.t, out.Record)), &kept); err != nil {
@@ -180,5 +180,21 @@ func TestWhatWasNotRecordedIsNotReplayed(t *testing.T) {
 	}
 	if replayed, err := Replay(r.d, nil); err != nil || js(t, replayed) != `{"turns":[],"firstDifference":null}` {
 		t.Errorf("nothing: %s, %v", js(t, replayed), err)
+	}
+}
+
+func TestReplaysSeeWhatWasShown(t *testing.T) {
+	t.Parallel()
+	d := compiled(t, `{"name":"shown","steps":["quiet","shown"],
+		"signals":[{"when":"len(turn.displayMessages) == 1 && turn.citations == [] && turn.data.data == null","event":"SHOWN"}],
+		"machine":{"id":"shown","initial":"quiet","states":{"quiet":{"on":{"SHOWN":"shown"}},"shown":{"type":"final"}}}}`)
+	r := record(t, d)
+	r.say(talks("look"))
+	replayed, err := Replay(d, r.records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := steps(replayed); got != "start:quiet/quiet text:shown/shown" {
+		t.Errorf("replayed %s", got)
 	}
 }

@@ -51,7 +51,7 @@ import (
 // It is stored in the turn record, so that the turn can be replayed through
 // another definition.
 type Reply struct {
-	Messages []rondo.NormalizedMessage `json:"messages"`
+	Messages []rondo.NormalizedMessage `json:"messages,omitempty"`
 	// Payload is what was found; nil = nothing. Extraction says what else was
 	// looked at, winner first.
 	Payload    *rondo.ExtractedPayload `json:"payload,omitempty"`
