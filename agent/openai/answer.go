@@ -16,6 +16,7 @@ var errStopped = errors.New("openai: stopped")
 
 // completion is an answer as it grows.
 type completion struct {
+	model   string
 	id      string
 	yield   func(agent.Chunk, error) bool
 	limit   int

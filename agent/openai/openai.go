@@ -36,7 +36,7 @@ const provider = "openai"
 type Config struct {
 	BaseURL string // default: https://api.openai.com/v1
 	Key     string // default: none is sent
-	Model   string
+	Model   string // for definitions that name none of their own
 	// Instructions are for definitions that bring none of their own. Default: to
 	// guide a person through a workflow.
 	Instructions string
@@ -92,28 +92,37 @@ func (a *Agent) Info() agent.Info { return agent.Info{Provider: provider, Model:
 func (a *Agent) Remembers() int { return a.cfg.History }
 
 // Start yields the configured greeting; the model is not asked.
-func (a *Agent) Start(ctx context.Context, _ agent.Session) iter.Seq2[agent.Chunk, error] {
+func (a *Agent) Start(ctx context.Context, session agent.Session) iter.Seq2[agent.Chunk, error] {
 	return func(yield func(agent.Chunk, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(agent.Chunk{}, err)
 			return
 		}
-		if a.cfg.Greeting != "" {
-			yield(agent.Chunk{Activity: a.message(rand.Text(), a.cfg.Greeting, nil)}, nil)
+		wanted, err := a.wanted(session)
+		switch {
+		case err != nil:
+			yield(agent.Chunk{}, err)
+		case a.cfg.Greeting != "":
+			yield(agent.Chunk{Activity: message(wanted.Model, rand.Text(), a.cfg.Greeting, nil)}, nil)
 		}
 	}
 }
 
 // Send asks the model.
-func (a *Agent) Send(ctx context.Context, session agent.Session, message rondo.Activity) iter.Seq2[agent.Chunk, error] {
+func (a *Agent) Send(ctx context.Context, session agent.Session, said rondo.Activity) iter.Seq2[agent.Chunk, error] {
 	return func(yield func(agent.Chunk, error) bool) {
-		answer, err := a.post(ctx, session, message)
+		wanted, err := a.wanted(session)
+		if err != nil {
+			yield(agent.Chunk{}, err)
+			return
+		}
+		answer, err := a.post(ctx, a.request(wanted, session, said))
 		if err != nil {
 			yield(agent.Chunk{}, err)
 			return
 		}
 		defer answer.Close()
-		out := &completion{id: rand.Text(), yield: yield, limit: a.bounds.MaxEvent}
+		out := &completion{model: wanted.Model, id: rand.Text(), yield: yield, limit: a.bounds.MaxEvent}
 		if answer.Stream() {
 			err = a.readStream(ctx, answer, out)
 		} else {
@@ -128,8 +137,8 @@ func (a *Agent) Send(ctx context.Context, session agent.Session, message rondo.A
 	}
 }
 
-func (a *Agent) post(ctx context.Context, session agent.Session, message rondo.Activity) (*wire.Answer, error) {
-	body, err := json.Marshal(a.request(session, message))
+func (a *Agent) post(ctx context.Context, asked request) (*wire.Answer, error) {
+	body, err := json.Marshal(asked)
 	if err != nil {
 		return nil, &agent.Error{Provider: provider, Kind: agent.KindMalformed, Message: "the definition's output schema or the message is not JSON"}
 	}
@@ -152,7 +161,7 @@ func (a *Agent) finish(out *completion) error {
 		return a.client.Refused("the model's answer was withheld by a content filter")
 	case out.refusal.Len() > 0:
 		// A refusal is for the user to read; nothing is collected from it.
-		out.yield(agent.Chunk{Activity: a.message(out.id, out.refusal.String(), nil)}, nil)
+		out.yield(agent.Chunk{Activity: message(out.model, out.id, out.refusal.String(), nil)}, nil)
 		return nil
 	case out.content.Len() == 0:
 		return a.client.Malformed("the model's answer is empty")
@@ -165,15 +174,15 @@ func (a *Agent) finish(out *completion) error {
 		// A prompt that is no string is left to whoever checks the object.
 		_ = json.Unmarshal(object["prompt"], &text)
 	}
-	out.yield(agent.Chunk{Activity: a.message(out.id, text, value)}, nil)
+	out.yield(agent.Chunk{Activity: message(out.model, out.id, text, value)}, nil)
 	return nil
 }
 
-func (a *Agent) message(id, text string, value json.RawMessage) *rondo.Activity {
+func message(model, id, text string, value json.RawMessage) *rondo.Activity {
 	return &rondo.Activity{
 		Type:  rondo.ActivityMessage,
 		ID:    id,
-		From:  &rondo.Account{ID: provider, Name: a.cfg.Model, Role: "bot"},
+		From:  &rondo.Account{ID: provider, Name: model, Role: "bot"},
 		Text:  text,
 		Value: value,
 	}

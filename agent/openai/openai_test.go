@@ -175,6 +175,43 @@ func TestWhatTheModelIsTold(t *testing.T) {
 	}
 }
 
+func TestADefinitionChoosesTheModel(t *testing.T) {
+	t.Parallel()
+	requests := make(chan map[string]any, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var got map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		requests <- got
+		streamed(chunks(t, "ok")...)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	a := connect(t, server.URL, nil)
+	for _, test := range []struct {
+		binding     string
+		model       string
+		temperature any
+	}{
+		{"", "small", nil},
+		{`{"provider":"openai","instructions":"Be brief."}`, "small", nil},
+		{`{"provider":"openai","model":"large","temperature":0}`, "large", 0.0},
+		{`{"provider":"openai","temperature":0.7}`, "small", 0.7},
+	} {
+		heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{Binding: json.RawMessage(test.binding)}, rondo.Activity{Text: "hi"}))
+		if got := <-requests; got["model"] != test.model || got["temperature"] != test.temperature {
+			t.Errorf("%s: it is asked for model %v at temperature %v", test.binding, got["model"], got["temperature"])
+		}
+		if len(heard.Activities) != 1 || heard.Activities[0].From.Name != test.model {
+			t.Errorf("%s: it answers %+v, want one message of %s", test.binding, heard.Activities, test.model)
+		}
+	}
+	heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{Binding: json.RawMessage(`{"model":5}`)}, rondo.Activity{Text: "hi"}))
+	if agent.KindOf(heard.Err) != agent.KindMalformed || len(requests) != 0 {
+		t.Errorf("a model that is no text: %v, want malformed before anything is sent", heard.Err)
+	}
+}
+
 func TestASchemaThatIsNoJSONIsNotSent(t *testing.T) {
 	t.Parallel()
 	stub := agenttest.NewOpenAI(nil)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/rondo-engine/rondo"
@@ -31,10 +32,28 @@ const outputSchema = `{
 }`
 
 type request struct {
-	Model    string         `json:"model"`
+	binding
 	Stream   bool           `json:"stream"`
 	Messages []said         `json:"messages"`
 	Format   responseFormat `json:"response_format"`
+}
+
+// binding is what a definition may say about the model.
+type binding struct {
+	Model       string   `json:"model"`
+	Temperature *float64 `json:"temperature,omitempty"` // nil = the model's own
+}
+
+// wanted is the model as the definition wants it, or the configured one.
+func (a *Agent) wanted(session agent.Session) (binding, error) {
+	var wanted binding
+	if len(session.Binding) > 0 {
+		if err := json.Unmarshal(session.Binding, &wanted); err != nil {
+			return binding{}, a.client.Malformed("the definition's agent member has a model or a temperature that is none")
+		}
+	}
+	wanted.Model = cmp.Or(wanted.Model, a.cfg.Model)
+	return wanted, nil
 }
 
 type said struct {
@@ -55,7 +74,7 @@ type jsonSchema struct {
 }
 
 // request is everything the model is told.
-func (a *Agent) request(session agent.Session, message rondo.Activity) request {
+func (a *Agent) request(wanted binding, session agent.Session, message rondo.Activity) request {
 	system := a.cfg.Instructions
 	if session.Instructions != "" {
 		system = session.Instructions
@@ -80,7 +99,7 @@ func (a *Agent) request(session agent.Session, message rondo.Activity) request {
 		text = string(message.Value) // a submitted card
 	}
 	return request{
-		Model: a.cfg.Model, Stream: true,
+		binding: wanted, Stream: true,
 		Messages: append(messages, said{rondo.RoleUser, text}),
 		Format:   responseFormat{Type: "json_schema", Schema: jsonSchema{Name: "turn", Schema: schema}},
 	}
