@@ -41,7 +41,7 @@ func TestNothingWasWrittenIsSaidOnlyWhenItStaysSo(t *testing.T) {
 					}
 					return call()
 				})
-				err := k.refused(rondo.CodeUnavailable, req)
+				err := k.refusal(alice, rondo.CodeUnavailable, req)
 				k.store.hook(nil)
 				_ = late() // it arrives after all
 				written := len(k.everything().text) > before
