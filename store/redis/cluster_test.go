@@ -76,6 +76,7 @@ func TestCluster(t *testing.T) {
 	t.Run("a commit leaves attention exact and the lease free", func(t *testing.T) { clusterAttention(t, empty(t)) })
 	t.Run("a refused commit never hides attention", func(t *testing.T) { clusterRefusal(t, empty(t)) })
 	t.Run("what is being created is not listed yet and not pruned", func(t *testing.T) { clusterCreation(t, empty(t)) })
+	t.Run("erasing a conversation leaves no pointer to it", func(t *testing.T) { pointersOfAnErasedConversation(t, empty(t)) })
 	t.Run("keys lead to the conversation that was created first", func(t *testing.T) { keyOfAnotherConversation(t, empty(t)) })
 	t.Run("check", func(t *testing.T) {
 		if err := empty(t).Check(t.Context()); err != nil {

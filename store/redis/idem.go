@@ -154,6 +154,30 @@ func (s *Store) point(ctx context.Context, op, name, own, old string, life int64
 	return s.ask(ctx, op, pointScript, []string{name}, own, life, old)
 }
 
+// unpoint takes away what leads to keys of a conversation that is gone. A pointer
+// that stays leads nowhere and runs out.
+func (s *Store) unpoint(ctx context.Context, c conversation, keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	found := make([]*redis.StringCmd, len(keys))
+	_, _ = s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			found[i] = pipe.Get(ctx, c.pointerOf(key))
+		}
+		return nil
+	})
+	_, _ = s.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for i, key := range keys {
+			var p pointer
+			if text := found[i].Val(); json.Unmarshal([]byte(text), &p) == nil && p.Conversation == c.id {
+				unpointScript.Eval(ctx, pipe, []string{c.pointerOf(key)}, text)
+			}
+		}
+		return nil
+	})
+}
+
 // own finds the conversation of a claim; "" when the claim is not the token's.
 func (s *Store) own(ctx context.Context, op string, key store.ConversationKey, token string) (name, text, claimed string, err error) {
 	name = s.names.pointer(key)

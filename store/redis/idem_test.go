@@ -61,6 +61,33 @@ func keyOfAnotherConversation(t *testing.T, s *Store) {
 	}
 }
 
+func TestErasingAConversationLeavesNoPointerToIt(t *testing.T) {
+	pointersOfAnErasedConversation(t, open(t, testenv.Redis(t), Options{}))
+}
+
+func pointersOfAnErasedConversation(t *testing.T, s *Store) {
+	t.Helper()
+	own, moved := startClaim("t-1", "a"), startClaim("t-2", "a")
+	moved.Key.Key = "m:{%}"
+	begin(t, s, own)
+	begin(t, s, moved)
+	create(t, s, "a", func(w *store.ConversationWrite) { w.Key = finish(own) })
+	turn(t, s, "a", func(w *store.ConversationWrite) { w.Key = finish(moved) })
+	// The second key is about another conversation by now.
+	elsewhere := pointer{Conversation: "b", Token: "t-3"}.text()
+	set(t, s, s.names.pointer(moved.Key), elsewhere)
+
+	if err := s.Delete(t.Context(), store.Owner{TenantID: "acme", UserID: "alice", ID: "a"}, acquire(t, s, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.client.Exists(t.Context(), s.names.pointer(own.Key)).Val(); n != 0 {
+		t.Error("a key still points to the erased conversation")
+	}
+	if got := s.client.Get(t.Context(), s.names.pointer(moved.Key)).Val(); got != elsewhere {
+		t.Errorf("the pointer to another conversation is %q, want %q", got, elsewhere)
+	}
+}
+
 func TestACreationWhoseKeyWasTakenOverForAnotherConversationIsRefused(t *testing.T) {
 	s := open(t, testenv.Redis(t), Options{})
 	one, two := startClaim("t-1", "one"), startClaim("t-2", "two")

@@ -34,6 +34,11 @@ func (n names) conversation(id string) conversation {
 // key is where an idempotency key is claimed in this conversation.
 func (c conversation) key(k store.ConversationKey) string { return "key:" + c.tag + ":" + scope(k) }
 
+// pointerOf is the pointer that leads to a key of this conversation.
+func (c conversation) pointerOf(key string) string {
+	return "idem:" + strings.TrimPrefix(key, "key:"+c.tag+":")
+}
+
 // pointer is where an idempotency key says which conversation it is about.
 func (names) pointer(k store.ConversationKey) string { return "idem:" + scope(k) }
 

@@ -139,7 +139,9 @@ func TestWhatCannotBeReadIsCorruptAndNotMissing(t *testing.T) {
 		{"the state is a list", func(t *testing.T, s *Store, c conversation) { set(t, s, c.wf, `["`+secret+`"]`) }},
 		{"the state has a member of another type", func(t *testing.T, s *Store, c conversation) { set(t, s, c.wf, `{"step":{"`+secret+`":1}}`) }},
 		{"the state is empty", func(t *testing.T, s *Store, c conversation) { set(t, s, c.wf, `{}`) }},
-		{"the state has no step", func(t *testing.T, s *Store, c conversation) { set(t, s, c.wf, `{"step":"","lastRecommendation":"`+secret+`"}`) }},
+		{"the state has no step", func(t *testing.T, s *Store, c conversation) {
+			set(t, s, c.wf, `{"step":"","lastRecommendation":"`+secret+`"}`)
+		}},
 		{"the state is gone", func(t *testing.T, s *Store, c conversation) { s.client.Del(t.Context(), c.wf) }},
 		{"the record is cut off", func(t *testing.T, s *Store, c conversation) { set(t, s, c.conv, `{"externalId":"`+secret) }},
 	}

@@ -249,6 +249,7 @@ func (s *Store) Delete(ctx context.Context, owner store.Owner, lease store.Lease
 		if s.names.cluster {
 			s.forget(ctx, user, c.id)
 		}
+		s.unpoint(ctx, c, finished)
 		return nil
 	case "missing":
 		return unknown(op)
