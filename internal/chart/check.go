@@ -25,7 +25,8 @@ type Known struct {
 
 // Check looks for what is allowed but hardly meant. Its findings are warnings with
 // pointers into the configuration; their codes are unreachable_state,
-// event_never_raised, never_done, field_never_filled, always_cycle and dead_end.
+// event_never_raised, never_done, field_never_filled, always_cycle,
+// timer_cycle and dead_end.
 func (m *Machine) Check(known Known) []rondo.FieldError {
 	c := &checker{m: m, known: known}
 	c.reach()

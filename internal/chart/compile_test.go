@@ -139,6 +139,11 @@ func TestCheck(t *testing.T) {
 		{"cycle", `{"initial":"a","states":{"a":{"always":"b"},"b":{"always":{"target":"a"}}}}`, Known{}, "always_cycle /states/a/always"},
 		{"cycle behind a way in", `{"initial":"s","states":{"s":{"always":"a"},"a":{"always":"b"},"b":{"always":[{"target":"a"}]}}}`, Known{}, "always_cycle /states/a/always"},
 		{"cycle with a guard", `{"initial":"a","states":{"a":{"always":"b"},"b":{"always":{"guard":"context.x","target":"a"},"on":{"GO":"a"}}}}`, Known{}, ""},
+		{"timers without a pause", `{"initial":"a","states":{"a":{"after":{"0":"b"}},"b":{"after":{"999":"c","5000":"z"}},"c":{"always":"a"},"z":{"type":"final"}}}`, Known{}, "timer_cycle /states/a/after/0"},
+		{"timers with a pause", `{"initial":"a","states":{"a":{"after":{"0":"b"}},"b":{"after":{"1000":"a"}}}}`, Known{}, ""},
+		{"timers with a guard", `{"initial":"a","states":{"a":{"after":{"0":"b"}},"b":{"after":{"0":{"guard":"context.x","target":"a"}}}}}`, Known{}, ""},
+		{"a timer that is set once", `{"initial":"a","after":{"0":".b"},"states":{"a":{"on":{"N":"b"}},"b":{"on":{"N":"a"}}}}`, Known{}, ""},
+		{"a timer that sets itself", `{"initial":"a","states":{"a":{"on":{"N":"b"},"after":{"0":{"target":"a","reenter":true}}},"b":{"after":{"0":{"target":"b"}},"on":{"N":"a"}}}}`, Known{}, "timer_cycle /states/a/after/0"},
 		{"always that assigns", `{"on":{"GO":{"actions":[]}},"always":{"actions":{"type":"assign","set":{"x":1}}},"initial":"a","states":{"a":{"on":{"N":"b"}},"b":{"on":{"N":"a"}}}}`, Known{}, "always_cycle /always"},
 		{"always that only raises", `{"always":{"actions":{"type":"raise","event":{"type":"X"}}},"initial":"a","states":{"a":{"on":{"N":"b"}},"b":{"on":{"N":"a"}}}}`, Known{}, ""},
 	} {
