@@ -45,6 +45,7 @@ func (s *Service) listen(work context.Context, d *turn.Definition, stream func(S
 	defer cancel()
 
 	var activities []rondo.Activity
+	shown := &shownTexts{newID: s.cfg.NewID}
 	began := s.now()
 	defer func() { h.latency = s.now().Sub(began) }()
 	for chunk, err := range ask(call) {
@@ -59,7 +60,7 @@ func (s *Service) listen(work context.Context, d *turn.Definition, stream func(S
 			activities = append(activities, *chunk.Activity)
 		case chunk.Delta != nil:
 			if stream != nil {
-				stream(StreamEvent{Delta: chunk.Delta})
+				stream(StreamEvent{Delta: shown.piece(chunk.Delta)})
 			}
 		case chunk.Session != "":
 			h.session = chunk.Session
@@ -69,7 +70,7 @@ func (s *Service) listen(work context.Context, d *turn.Definition, stream func(S
 	if call.Err() != nil {
 		return h, agentError(work, call, call.Err())
 	}
-	h.reply = turn.Normalize(activities, s.cfg.NewID)
+	h.reply = turn.NormalizeStreamed(activities, s.cfg.NewID, shown.claim)
 	return h, nil
 }
 

@@ -129,15 +129,21 @@ func TestAStreamTellsOfTheTurnAndItsPieces(t *testing.T) {
 			{Kind: chat.KindOrchestrate, Text: "hi"},
 		} {
 			var told []string
+			shownBy := map[string]bool{}
 			req.Stream = func(e chat.StreamEvent) {
 				if e.Started != nil {
 					told = append(told, "started")
 				}
 				if e.Delta != nil {
 					told = append(told, e.Delta.Text)
+					shownBy[e.Delta.ID] = true
 				}
 			}
-			k.into(&struct{}{})(k.Do(t.Context(), alice, req))
+			var answer rondo.WorkflowResponse
+			k.into(&answer)(k.Do(t.Context(), alice, req))
+			if last := answer.Messages[len(answer.Messages)-1]; len(shownBy) != 1 || !shownBy[last.ID] {
+				t.Errorf("%s: the pieces have the ids %v, the message %s", req.Kind, shownBy, last.ID)
+			}
 			if want := []string{"started", "we", "ll"}; !slices.Equal(told, want) {
 				t.Errorf("%s told %v, want %v", req.Kind, told, want)
 			}

@@ -23,8 +23,15 @@ const maxCandidates = 100
 //
 // It never fails: what cannot be read is not there.
 func Normalize(activities []rondo.Activity, ids func() string) Reply {
+	return NormalizeStreamed(activities, ids, func(rondo.Activity) string { return "" })
+}
+
+// NormalizeStreamed is Normalize for an answer whose texts were shown while they
+// came: streamed is the id that the text of an activity was shown by, "" = it was
+// not, and its message gets one of ids.
+func NormalizeStreamed(activities []rondo.Activity, ids func() string, streamed func(rondo.Activity) string) Reply {
 	reply := Reply{Messages: []rondo.NormalizedMessage{}}
-	search := search{reply: &reply}
+	search := search{reply: &reply, streamed: streamed}
 	for i, activity := range activities {
 		switch activity.Type {
 		case rondo.ActivityMessage:
@@ -44,6 +51,7 @@ func Normalize(activities []rondo.Activity, ids func() string) Reply {
 // search carries one normalisation.
 type search struct {
 	reply     *Reply
+	streamed  func(rondo.Activity) string
 	won, lost []rondo.Candidate
 }
 
@@ -55,7 +63,11 @@ func (s *search) message(number int, a rondo.Activity, ids func() string) {
 	}
 	first := len(s.reply.Messages)
 	if a.Text != "" {
-		s.reply.Messages = append(s.reply.Messages, rondo.NormalizedMessage{ID: ids(), Role: role, Kind: rondo.MessageText, Text: a.Text})
+		id := s.streamed(a)
+		if id == "" {
+			id = ids()
+		}
+		s.reply.Messages = append(s.reply.Messages, rondo.NormalizedMessage{ID: id, Role: role, Kind: rondo.MessageText, Text: a.Text})
 	}
 	var cards []placedCard
 	for _, attachment := range a.Attachments {
