@@ -11,11 +11,12 @@ import (
 
 const (
 	dueAtOnce     = 100         // conversations that one look for due ones takes in
-	firedAtOnce   = 20          // timers of one conversation before others have their turn
+	firedAtOnce   = 20          // timers of one conversation before it is put off
 	expireEvery   = time.Minute // between removals of what has expired
 	expireAtOnce  = 500         // rows of one removal
 	putOffBusy    = time.Second // at most, before a busy conversation is looked at again
 	putOffBroken  = time.Minute // before one that cannot be moved is tried again
+	putOffEndless = time.Minute // before one whose timers set each other off is looked at again
 	putOffUnheard = time.Hour   // before one whose events nobody takes is looked at again
 )
 
@@ -89,7 +90,9 @@ func (s *Service) expire(ctx context.Context) {
 	}
 }
 
-// lookAfter fires what is due of one conversation and relays what is pending.
+// lookAfter fires what is due of one conversation and relays what is pending. A
+// conversation of which timers are due again and again is put off, so that it
+// cannot keep the server busy.
 func (s *Service) lookAfter(ctx context.Context, id string) {
 	for range firedAtOnce {
 		more, err := s.fireNext(ctx, id)
@@ -111,6 +114,8 @@ func (s *Service) lookAfter(ctx context.Context, id string) {
 			return
 		}
 	}
+	s.log.Warn("the timers of a conversation are due again and again; it is put off", "conversation", id, "fired", firedAtOnce)
+	s.putOff(ctx, id, s.now().Add(putOffEndless))
 }
 
 // fireNext fires the timer of a conversation that is due first. When none is, it

@@ -9,6 +9,7 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/agent"
 	"github.com/rondo-engine/rondo/engine/chat"
+	"github.com/rondo-engine/rondo/internal/turn"
 	"github.com/rondo-engine/rondo/store"
 	"github.com/rondo-engine/rondo/store/memory"
 )
@@ -130,6 +131,29 @@ func TestAHintIsNotDroppedWithWhatCameAfterIt(t *testing.T) {
 		}
 		if err := k.Stop(t.Context()); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A machine whose timers set each other off must not keep a server busy.
+func TestTimersThatNeverEndAreFiredAtAMeasuredPace(t *testing.T) {
+	const endless = `{"name":"endless","steps":["tick","tock"],"machine":{"initial":"tick","states":{"tick":{"after":{"0":"tock"}},"tock":{"after":{"0":"tick"}}}}}`
+	synctest.Test(t, func(t *testing.T) {
+		d, problems := turn.Compile([]byte(endless))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		k := newKit(t, memory.Open(memory.Options{}), func(c *chat.Config) {
+			c.Definitions, c.DefaultDefinition = shelf{"endless": d}, "endless"
+		})
+		k.Start()
+		id := k.start()
+		time.Sleep(10 * time.Minute)
+		if err := k.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if fired := k.stored(id).State.TurnNumber; fired < 100 || fired > 300 {
+			t.Errorf("%d timers were fired in ten minutes, want some twenty a minute", fired)
 		}
 	})
 }
