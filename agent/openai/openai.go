@@ -6,7 +6,8 @@
 //
 //  1. The model is told what was said before from the stored conversation alone.
 //  2. An answer is one message. Its text is the object's `prompt` and its value the
-//     object; an answer that is no JSON object is plain text without a value.
+//     object; an answer that is no JSON object, or has no prompt to show, is plain
+//     text without a value.
 //  3. The pieces that were streamed are the beginning of the message's text, unless
 //     what began as an object turns out to be none.
 //  4. An answer that the model did not finish is an error.
@@ -24,6 +25,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/agent"
@@ -170,9 +172,12 @@ func (a *Agent) finish(out *completion) error {
 	var value json.RawMessage
 	var object map[string]json.RawMessage
 	if isObject(text) && json.Unmarshal([]byte(text), &object) == nil {
-		value, text = json.RawMessage(text), ""
-		// A prompt that is no string is left to whoever checks the object.
-		_ = json.Unmarshal(object["prompt"], &text)
+		var prompt string
+		// An object without a prompt would show the person nothing: then all of it is
+		// text, in which whoever looks for data finds it.
+		if json.Unmarshal(object["prompt"], &prompt) == nil && strings.TrimSpace(prompt) != "" {
+			value, text = json.RawMessage(text), prompt
+		}
 	}
 	out.yield(agent.Chunk{Activity: message(out.model, out.id, text, value)}, nil)
 	return nil

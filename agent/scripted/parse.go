@@ -38,7 +38,7 @@ func Parse(file string, source []byte) (*Script, error) {
 		return nil, &rondo.Error{
 			Code:    rondo.CodeInvalid,
 			Message: p.problems[0].Message,
-			Hint:    "the comment of package agent/scripted says what a script may have",
+			Hint:    "docs/conversations.md, \"Write a script\", says what a script may have",
 			Op:      "read script",
 			Fields:  p.problems,
 		}
