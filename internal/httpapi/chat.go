@@ -44,11 +44,8 @@ type Chat interface {
 var _ Chat = (*chat.Service)(nil)
 
 const (
-	chatPath     = "/api/chat"
-	maxChatID    = 255
-	otherKey     = "X-Idempotency-Key" // older clients say it so
-	chatReplayed = "Idempotent-Replayed"
-	chatCacheHit = "X-Idempotency-Cache-Hit"
+	chatPath  = "/api/chat"
+	maxChatID = 255
 )
 
 // isChat reports whether a path belongs to the chat API.
@@ -85,23 +82,9 @@ func (c *call) readChat(r *http.Request, row Route) error {
 		return nil
 	}
 	c.chat.route = r.Method + " " + r.URL.RequestURI()
-	return c.chat.readKey(r.Header)
-}
-
-// readKey takes the idempotency key from either header; both may say the same.
-func (c *chatCall) readKey(h http.Header) error {
-	for _, name := range []string{keyHeader, otherKey} {
-		for _, key := range h.Values(name) {
-			if key == "" || len(key) > maxKey || strings.Trim(key, printable) != "" {
-				return &rondo.Error{Code: rondo.CodeInvalid, Message: name + " must be 1 to 255 printable ASCII characters", Hint: "use a UUID"}
-			}
-			if c.key != "" && c.key != key {
-				return &rondo.Error{Code: rondo.CodeInvalid, Message: "the request has two idempotency keys", Hint: "send one of " + keyHeader + " and " + otherKey}
-			}
-			c.key = key
-		}
-	}
-	return nil
+	key, err := readKey(r.Header)
+	c.chat.key = key
+	return err
 }
 
 // chatID reports whether s can name a conversation at all.
@@ -134,15 +117,6 @@ func (a *API) chatService() (Chat, error) {
 func (a *API) registerChat(r *registrar) {
 	a.registerTurns(r)
 	a.registerConversations(r)
-}
-
-func chatKeyParams() []*huma.Param {
-	least, most := 1, maxKey
-	schema := &huma.Schema{Type: huma.TypeString, MinLength: &least, MaxLength: &most}
-	return []*huma.Param{
-		{Name: keyHeader, In: "header", Schema: schema, Description: "Repeating the request with the same key gives the same answer and does nothing more; kept for an hour"},
-		{Name: otherKey, In: "header", Schema: schema, Description: "The same, for older clients"},
-	}
 }
 
 func chatPathParams(row Route) []*huma.Param {

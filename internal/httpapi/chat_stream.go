@@ -66,7 +66,7 @@ func (a *API) streamedTurn(kind string, read chatReader) http.HandlerFunc {
 		case err != nil:
 			out.tell("turn.failed", x.problem(err))
 		default:
-			markReplayed(w.Header(), answer) // in time when nothing was written yet
+			markReplayed(w.Header(), answer.Replayed) // in time when nothing was written yet
 			out.complete(answer)
 		}
 	}

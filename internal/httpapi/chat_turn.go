@@ -54,12 +54,6 @@ func (r *registrar) exact(id string, body, answer any, handler http.HandlerFunc)
 	schema := r.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeOf(answer), true, "")
 	good := r.described(row).Responses["200"]
 	good.Content["application/json"].Schema = schema
-	if row.Keyed {
-		good.Headers = map[string]*huma.Header{
-			chatReplayed: {Description: "true: the answer was given before, under the same key", Schema: &huma.Schema{Type: huma.TypeString}},
-			chatCacheHit: {Description: "The same, for older clients", Schema: &huma.Schema{Type: huma.TypeString}},
-		}
-	}
 }
 
 // alsoStreams documents that a turn can be followed as it is made.
@@ -107,7 +101,7 @@ func (a *API) turn(kind string, read chatReader) http.HandlerFunc {
 			a.refuse(w, x, refusal(kind, err))
 			return
 		}
-		markReplayed(w.Header(), answer)
+		markReplayed(w.Header(), answer.Replayed)
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(answer.Body)))
 		w.WriteHeader(answer.Status)
@@ -132,11 +126,4 @@ func patient(w http.ResponseWriter) *http.ResponseController {
 	_ = connection.SetReadDeadline(time.Time{})
 	_ = connection.SetWriteDeadline(time.Time{})
 	return connection
-}
-
-func markReplayed(h http.Header, answer chat.Answer) {
-	if answer.Replayed {
-		h.Set(chatReplayed, "true")
-		h.Set(chatCacheHit, "true")
-	}
 }

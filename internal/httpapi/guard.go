@@ -32,7 +32,7 @@ func (a *API) guard(row Route, next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		r = r.WithContext(auth.WithPrincipal(r.Context(), x.call.principal))
-		if a.cfg.Answers != nil && row.keyed() && r.Header.Values(keyHeader) != nil {
+		if a.cfg.Answers != nil && row.keyed() && hasKey(r.Header) {
 			a.once(w, r, x, next)
 			return
 		}

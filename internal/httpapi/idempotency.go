@@ -25,7 +25,9 @@ type Answers interface {
 
 const (
 	keyHeader      = "Idempotency-Key"
-	replayedHeader = "Idempotency-Replayed"
+	olderKeyHeader = "X-Idempotency-Key" // older clients say it so
+	replayedHeader = "Idempotent-Replayed"
+	cacheHitHeader = "X-Idempotency-Cache-Hit" // older clients read it so
 	maxKey         = 255
 	maxKept        = 4 << 20 // bytes of an answer that is kept
 	keepWithin     = 5 * time.Second
@@ -40,9 +42,9 @@ var keptHeaders = []string{"Content-Type", "ETag", "Location"}
 // wait, and after a crash in between nobody does the work a second time: the
 // caller is told to look.
 func (a *API) once(w http.ResponseWriter, r *http.Request, x *exchange, next http.HandlerFunc) {
-	key := r.Header.Get(keyHeader)
-	if key == "" || len(key) > maxKey || strings.Trim(key, printable) != "" {
-		a.refuse(w, x, &rondo.Error{Code: rondo.CodeInvalid, Message: keyHeader + " must be 1 to 255 printable ASCII characters", Hint: "use a UUID"})
+	key, err := readKey(r.Header)
+	if err != nil {
+		a.refuse(w, x, err)
 		return
 	}
 	mine := rondo.Answer{OrgID: x.call.principal.Tenant, Key: key, Request: requestDigest(r, x), CreatedAt: a.cfg.Now().UTC().Truncate(time.Microsecond)}
@@ -61,6 +63,27 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, x *exchange, next htt
 	default:
 		replay(w, stored)
 	}
+}
+
+// hasKey reports whether a request carries an idempotency key, good or bad.
+func hasKey(h http.Header) bool { return h.Values(keyHeader) != nil || h.Values(olderKeyHeader) != nil }
+
+// readKey takes the idempotency key from either header; both may say the same. No
+// key is "".
+func readKey(h http.Header) (string, error) {
+	found := ""
+	for _, name := range []string{keyHeader, olderKeyHeader} {
+		for _, key := range h.Values(name) {
+			if key == "" || len(key) > maxKey || strings.Trim(key, printable) != "" {
+				return "", &rondo.Error{Code: rondo.CodeInvalid, Message: name + " must be 1 to 255 printable ASCII characters", Hint: "use a UUID"}
+			}
+			if found != "" && found != key {
+				return "", &rondo.Error{Code: rondo.CodeInvalid, Message: "the request has two idempotency keys", Hint: "send one of " + keyHeader + " and " + olderKeyHeader}
+			}
+			found = key
+		}
+	}
+	return found, nil
 }
 
 // printable is what a key may be made of.
@@ -112,9 +135,17 @@ func replay(w http.ResponseWriter, stored rondo.Answer) {
 			w.Header().Set(name, value)
 		}
 	}
-	w.Header().Set(replayedHeader, "true")
+	markReplayed(w.Header(), true)
 	w.WriteHeader(stored.Status)
 	_, _ = w.Write(stored.Body) // a client that is gone asks again
+}
+
+// markReplayed says of an answer that it was given before, if it was.
+func markReplayed(h http.Header, replayed bool) {
+	if replayed {
+		h.Set(replayedHeader, "true")
+		h.Set(cacheHitHeader, "true")
+	}
 }
 
 // keeper writes an answer through and keeps a copy of it.

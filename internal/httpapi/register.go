@@ -163,14 +163,10 @@ func (r *registrar) operation(row Route) huma.Operation {
 		op.Parameters = append(op.Parameters, &huma.Param{Name: p.Name, In: "query", Description: p.Doc, Schema: p.schema()})
 	}
 	if row.keyed() {
-		most := maxKey
-		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &most},
-			Description: "Repeating the request with the same key gives the same answer and does nothing more; kept for 24 hours",
-		})
+		op.Parameters = append(op.Parameters, keyParams("24 hours")...)
 	}
 	if row.Keyed {
-		op.Parameters = append(op.Parameters, chatKeyParams()...)
+		op.Parameters = append(op.Parameters, keyParams("an hour")...)
 	}
 	problems := r.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[problem](), true, "")
 	for _, status := range row.statuses() {
@@ -263,6 +259,7 @@ func (r *registrar) finish() ([]byte, error) {
 	if err := errors.Join(r.errs...); err != nil {
 		return nil, err
 	}
+	r.describeReplays()
 	if err := r.addExamples(); err != nil {
 		return nil, err
 	}

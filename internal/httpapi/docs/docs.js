@@ -134,7 +134,7 @@ function asCurl(method, url, headers, body) {
   return parts.join(" ");
 }
 
-const shownHeaders = ["ETag", "Location", "Retry-After", "Idempotency-Replayed"];
+const shownHeaders = ["ETag", "Location", "Retry-After", "Idempotent-Replayed"];
 
 function headOf(res) {
   const lines = shownHeaders.filter((name) => res.headers.has(name)).map((name) => name + ": " + res.headers.get(name));
