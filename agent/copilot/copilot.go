@@ -161,7 +161,8 @@ func (a *Agent) post(ctx context.Context, session agent.Session, body any) (*wir
 	return answer, err
 }
 
-// readStream reads up to the event `end`. Other events than activities are ignored.
+// readStream reads up to the event `end`, which may lack the blank line behind it.
+// Other events than activities are ignored.
 func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply) error {
 	seen := false
 	for {
@@ -172,13 +173,13 @@ func (a *Agent) readStream(ctx context.Context, answer *wire.Answer, out *reply)
 			}
 			return a.client.Malformed("the stream stopped before its end")
 		}
+		if event.Name == "end" {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
-		switch event.Name {
-		case "end":
-			return nil
-		case "activity":
+		if event.Name == "activity" {
 			var activity rondo.Activity
 			if !readActivity(event.Data, &activity) {
 				return a.client.Malformed("an event of the stream is not an activity")

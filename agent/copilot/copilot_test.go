@@ -226,6 +226,19 @@ func TestAStreamMayEndWithoutSayingSo(t *testing.T) {
 	if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err != nil || len(heard.Texts()) != 1 {
 		t.Errorf("%q, %v, want the message", heard.Texts(), heard.Err)
 	}
+	// It may also stop within the event that says so.
+	for _, last := range []string{"event: end\n", "event: end", "event: end\r\ndata: end\r\n", "data: end\nevent: end"} {
+		a, _ = play(t, "", "event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n"+last)
+		if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err != nil || len(heard.Texts()) != 1 {
+			t.Errorf("%q: %q, %v, want the message", last, heard.Texts(), heard.Err)
+		}
+	}
+	for _, last := range []string{"event: en", "event: activity\ndata: {\"type\":\"message\",\"text\":\"more\"}\n"} {
+		a, _ = play(t, "", "event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n"+last)
+		if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err == nil {
+			t.Errorf("%q: %q, want an error", last, heard.Texts())
+		}
+	}
 	// What follows the end is not read.
 	a, _ = play(t, "", end+"event: activity\ndata: {\"type\":\"message\",\"text\":\"late\"}\n\n")
 	if heard := agenttest.Listen(t, a.Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"})); heard.Err != nil || len(heard.Texts()) != 0 {
@@ -236,15 +249,17 @@ func TestAStreamMayEndWithoutSayingSo(t *testing.T) {
 func TestAStreamThatOnlyItsConnectionEndsIsNotTakenForWhole(t *testing.T) {
 	t.Parallel()
 	// Nothing says whether another activity would have followed.
-	client := &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
-		return &http.Response{
-			StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Close: true,
-			Header: http.Header{"Content-Type": {"text/event-stream"}},
-			Body:   io.NopCloser(strings.NewReader("event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n")),
-		}, nil
-	})}
-	heard := agenttest.Listen(t, connect(t, "http://agent.test", client).Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
-	if agent.KindOf(heard.Err) != agent.KindMalformed {
-		t.Errorf("%q, %v, want malformed", heard.Texts(), heard.Err)
+	for last, kind := range map[string]agent.ErrorKind{"": agent.KindMalformed, "event: end\n": agent.KindUnreachable} {
+		client := &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Close: true,
+				Header: http.Header{"Content-Type": {"text/event-stream"}},
+				Body:   io.NopCloser(strings.NewReader("event: activity\ndata: {\"type\":\"message\",\"text\":\"hi\"}\n\n" + last)),
+			}, nil
+		})}
+		heard := agenttest.Listen(t, connect(t, "http://agent.test", client).Send(t.Context(), agent.Session{}, rondo.Activity{Text: "hi"}))
+		if agent.KindOf(heard.Err) != kind {
+			t.Errorf("%q: %q, %v, want %s", last, heard.Texts(), heard.Err, kind)
+		}
 	}
 }

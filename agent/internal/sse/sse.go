@@ -2,7 +2,7 @@
 //
 // It is lenient where agents are sloppy (any line ending, comments, unknown fields,
 // a byte order mark, events without data) and strict where it matters: an event
-// that the stream cuts short is an error, never an event.
+// that the stream cuts short is an error.
 //
 // It imports the standard library only.
 package sse
@@ -44,13 +44,15 @@ func NewReader(source io.Reader, maxEvent int) *Reader {
 }
 
 // Next returns the next event. io.EOF says that the stream ended between events,
-// io.ErrUnexpectedEOF that it ended within one; ErrTooLarge is for good.
+// io.ErrUnexpectedEOF that it ended within one, of which the name is returned if
+// the stream's source had no error; ErrTooLarge is for good.
 func (r *Reader) Next() (Event, error) {
 	r.name, r.data, r.pending = "", r.data[:0], false
 	for {
 		if err := r.readLine(); err != nil {
 			if errors.Is(err, io.EOF) && (r.pending || len(r.line) > 0) {
-				return Event{}, io.ErrUnexpectedEOF
+				r.field()
+				return Event{Name: r.name}, io.ErrUnexpectedEOF
 			}
 			return Event{}, err
 		}

@@ -161,13 +161,16 @@ func (a *Answer) Whole() bool {
 func (a *Answer) Close() { _ = a.response.Body.Close() }
 
 // Next returns the next event, or io.EOF when the stream ended between events. Its
-// data is valid until the next call.
+// data is valid until the next call. Of an event that the end of a whole answer
+// cuts short the name is returned, with an error.
 func (a *Answer) Next(ctx context.Context) (sse.Event, error) {
 	event, err := a.events.Next()
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF) && ctx.Err() == nil:
 		return sse.Event{}, io.EOF
+	case a.Whole():
+		return event, a.failed(ctx, err)
 	default:
 		return sse.Event{}, a.failed(ctx, err)
 	}
