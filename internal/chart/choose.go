@@ -113,7 +113,7 @@ func (t *transition) failed(what string, err error) *rondo.Error {
 	return &rondo.Error{
 		Code:    rondo.CodeWorkflowLogic,
 		Message: fmt.Sprintf("%s of %s, %s, transition %d, failed: %v", what, t.source.id, on, t.index, err),
-		Hint:    "correct the machine at " + t.at,
+		Hint:    correctAt(t.at),
 	}
 }
 

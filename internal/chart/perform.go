@@ -14,9 +14,12 @@ func (n *node) failed(what string, err error) *rondo.Error {
 	return &rondo.Error{
 		Code:    rondo.CodeWorkflowLogic,
 		Message: fmt.Sprintf("%s of %s failed: %v", what, n.id, err),
-		Hint:    "correct the machine at " + n.at,
+		Hint:    correctAt(n.at),
 	}
 }
+
+// correctAt points at a place of the machine in the definition that it is part of.
+func correctAt(at string) string { return "correct the definition at /machine" + at }
 
 // do performs actions in order.
 func (r *run) do(actions []action) error {

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -140,6 +141,11 @@ func TestRulesThatFailFailTheTurn(t *testing.T) {
 		if _, err := d.Decide(Input{Before: begun(t, d), Kind: rondo.TurnByText, Reply: says(value), Now: noon}); rondo.CodeOf(err) != rondo.CodeWorkflowLogic {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	_, err := d.Decide(Input{Before: begun(t, d), Kind: rondo.TurnByText, Reply: says(`{"event":"GUARD"}`), Now: noon})
+	failed, ok := errors.AsType[*rondo.Error](err)
+	if !ok || !strings.Contains(failed.Hint, " at /machine/") {
+		t.Errorf("the hint of %v does not point into the definition", err)
 	}
 	for _, machine := range []string{`5`, `{}`, `{"value":"nowhere","context":{},"status":"active"}`} {
 		state := begun(t, d)
