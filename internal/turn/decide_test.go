@@ -143,7 +143,7 @@ func TestRulesThatFailFailTheTurn(t *testing.T) {
 		}
 	}
 	_, err := d.Decide(Input{Before: begun(t, d), Kind: rondo.TurnByText, Reply: says(`{"event":"GUARD"}`), Now: noon})
-	failed, ok := errors.AsType[*rondo.Error](err)
+	failed, ok := errors.AsType[*rondo.Error](errors.Unwrap(err))
 	if !ok || !strings.Contains(failed.Hint, " at /machine/") {
 		t.Errorf("the hint of %v does not point into the definition", err)
 	}
