@@ -132,10 +132,18 @@ func fromEntities(entities []json.RawMessage) (map[string]json.RawMessage, strin
 // isChannelEntity tells entities that are about the channel or the text itself.
 func isChannelEntity(entity map[string]json.RawMessage) bool {
 	kind, _ := text(entity["type"])
-	about, _ := text(entity["@context"])
 	return slices.ContainsFunc([]string{"streaminfo", "mention", "clientInfo", "ProductInfo"}, func(known string) bool {
 		return strings.EqualFold(kind, known)
-	}) || isSchemaOrg(kind) || isSchemaOrg(about)
+	}) || isSchemaOrg(kind) || isAboutSchemaOrg(entity["@context"])
+}
+
+// isAboutSchemaOrg reads the context of linked data: a name, or a list that may
+// have other things beside names.
+func isAboutSchemaOrg(context json.RawMessage) bool {
+	return slices.ContainsFunc(items(context), func(one json.RawMessage) bool {
+		name, _ := text(one)
+		return isSchemaOrg(name)
+	})
 }
 
 func isSchemaOrg(name string) bool {

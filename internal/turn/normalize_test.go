@@ -30,7 +30,7 @@ func TestStructuredDataIsFoundInItsPlaces(t *testing.T) {
 		{"a text is no value", message(`"value":"{\"a\":1}"`), ``},
 		{"null", message(`"value":null`), ``},
 		{"entities from left to right, without type", message(`"entities":[{"type":"x","a":1,"b":1},{"type":"y","b":2}]`), `entities medium {"a":1,"b":2}`},
-		{"entities of the channel are skipped", message(`"text":"{\"a\":9}","entities":[{"type":"streaminfo","streamId":"1"},{"type":"mention","text":"x"},{"type":"clientInfo","locale":"de"},{"type":"ProductInfo","id":"c"},{"type":"https://schema.org/Message","@type":"Message","citation":[]},{"@context":"https://schema.org","name":"x"}]`), `text low {"a":9}`},
+		{"entities of the channel are skipped", message(`"text":"{\"a\":9}","entities":[{"type":"streaminfo","streamId":"1"},{"type":"mention","text":"x"},{"type":"clientInfo","locale":"de"},{"type":"ProductInfo","id":"c"},{"type":"https://schema.org/Message","@type":"Message","citation":[]},{"@context":"https://schema.org","name":"x"},{"@context":["https://w3id.org/x",{"a":"b"},"https://schema.org"],"name":"y"}]`), `text low {"a":9}`},
 		{"entities that are no objects", message(`"entities":[1,"x",null,[]]`), ``},
 		{"entities with a type alone", message(`"entities":[{"type":"x"}]`), ``},
 		{"fenced block", message("\"text\":\"see\\n```json\\n{\\\"a\\\":1}\\n```\\n and {}\""), `text low {"a":1}`},
