@@ -216,8 +216,9 @@ func (w *work) message(d *draft) (rondo.Activity, string, error) {
 		activity.Value, err = json.Marshal(value)
 		return activity, "", rondo.Op("writing the card's value", err)
 	case w.req.Context != nil:
-		activity.Text = turn.OlderQuery(*w.req.Context, w.req.Text)
-		return activity, "", nil
+		query, truncation := turn.OlderQuery(*w.req.Context, w.req.Text)
+		activity.Text = query
+		return activity, truncation, nil
 	default:
 		query, truncation := d.definition.Query(d.state, w.req.Text)
 		activity.Text = query

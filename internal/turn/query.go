@@ -43,27 +43,24 @@ func (d *Definition) Query(before rondo.ConversationState, userText string) (que
 	if template == "" {
 		template = defaultTemplate
 	}
-	forms := []struct {
-		truncation string
-		data       func() string
-	}{
-		{"", func() string { return dataJSON(before.CollectedData) }},
-		{TruncatedKeys, func() string { return keysJSON(before.CollectedData) }},
-		{TruncatedOmitted, func() string { return dataOmitted }},
-	}
 	fill := func(data, user string) string {
 		return substitute(template, map[string]string{
 			placeStep: before.Step, placeData: data, placeTurn: strconv.Itoa(before.TurnCount), placeUser: user,
 		})
 	}
-	for _, form := range forms {
-		data := form.data()
-		truncation = form.truncation
-		if units(fill(data, "")) <= maxPreamble || form.truncation == TruncatedOmitted {
-			return fill(data, userText), truncation
-		}
+	data, truncation := shrink(before.CollectedData, func(data string) bool { return units(fill(data, "")) <= maxPreamble })
+	return fill(data, userText), truncation
+}
+
+// shrink writes data in the longest form that fits, and says which.
+func shrink(data map[string]json.RawMessage, fits func(string) bool) (written, truncation string) {
+	if whole := dataJSON(data); fits(whole) {
+		return whole, ""
 	}
-	return userText, truncation
+	if names := keysJSON(data); fits(names) {
+		return names, TruncatedKeys
+	}
+	return dataOmitted, TruncatedOmitted
 }
 
 // substitute fills a template in one literal pass: what is filled in is not looked
@@ -100,14 +97,16 @@ func placeholderAt(s string) (string, bool) {
 	return "", false
 }
 
-// OlderQuery writes the block that older clients' context is sent as.
-func OlderQuery(c rondo.WorkflowContext, query string) string {
+// OlderQuery writes the block that older clients' context is sent as. Its data is
+// bounded like the preamble; truncation is as in Query.
+func OlderQuery(c rondo.WorkflowContext, query string) (block, truncation string) {
 	constraints := "none"
 	if len(c.Constraints) > 0 {
 		constraints = strings.Join(c.Constraints, " | ")
 	}
+	data, truncation := shrink(c.CollectedData, func(data string) bool { return units(data) <= maxPreamble })
 	return "[WORKFLOW_CONTEXT]\nstep: " + c.Step + "\nconstraints: " + constraints +
-		"\ndata: " + dataJSON(c.CollectedData) + "\n[/WORKFLOW_CONTEXT]\n\n" + query
+		"\ndata: " + data + "\n[/WORKFLOW_CONTEXT]\n\n" + query, truncation
 }
 
 // dataJSON writes collected data in one line, by name.

@@ -41,10 +41,32 @@ func TestTheOlderBlockIsGoldenByteForByte(t *testing.T) {
 	context := rondo.WorkflowContext{
 		Step: "intake", Constraints: []string{"adults only", "EU"}, CollectedData: map[string]json.RawMessage{"name": json.RawMessage(`"Alice"`)},
 	}
-	golden(t, "older.txt", OlderQuery(context, "What is my eligibility?"))
+	query, truncation := OlderQuery(context, "What is my eligibility?")
+	golden(t, "older.txt", query)
+	if truncation != "" {
+		t.Errorf("truncation is %q", truncation)
+	}
 	want := "[WORKFLOW_CONTEXT]\nstep: s\nconstraints: none\ndata: {}\n[/WORKFLOW_CONTEXT]\n\n$& {step}"
-	if got := OlderQuery(rondo.WorkflowContext{Step: "s"}, "$& {step}"); got != want {
+	if got, _ := OlderQuery(rondo.WorkflowContext{Step: "s"}, "$& {step}"); got != want {
 		t.Errorf("without constraints and data it is %q", got)
+	}
+}
+
+func TestDataOfTheOlderBlockShrinksToo(t *testing.T) {
+	for _, test := range []struct{ name, value, data, truncation string }{
+		{"note", strings.Repeat("ä", 2000-len(`{"note":""}`)), "", ""},
+		{"note", strings.Repeat("ä", 2000-len(`{"note":""}`)+1), `["note"]`, TruncatedKeys},
+		{strings.Repeat("n", 2000), "x", `"omitted"`, TruncatedOmitted},
+	} {
+		data := map[string]json.RawMessage{test.name: json.RawMessage(`"` + test.value + `"`)}
+		if test.data == "" {
+			test.data = `{"note":"` + test.value + `"}`
+		}
+		query, truncation := OlderQuery(rondo.WorkflowContext{Step: "s", CollectedData: data}, "hi")
+		want := "[WORKFLOW_CONTEXT]\nstep: s\nconstraints: none\ndata: " + test.data + "\n[/WORKFLOW_CONTEXT]\n\nhi"
+		if query != want || truncation != test.truncation {
+			t.Errorf("%.10s of %d: truncation %q, query %.120q", test.name, len(test.value), truncation, query)
+		}
 	}
 }
 
