@@ -30,9 +30,10 @@ const (
 
 // DefinitionRef names the exact definition that drives a conversation.
 type DefinitionRef struct {
-	ID      string `json:"id"`      // of the registry, or the name of a shipped one
-	Version int    `json:"version"` // 0 for a shipped one
-	Hash    string `json:"hash"`    // of its canonical frozen form
+	ID      string `json:"id"`             // of the registry, or the name of a shipped one
+	Name    string `json:"name,omitempty"` // of one of the registry; older records have none
+	Version int    `json:"version"`        // 0 for a shipped one
+	Hash    string `json:"hash"`           // of its canonical frozen form
 }
 
 // Conversation is what is stored about a conversation beside its state and its
@@ -230,27 +231,27 @@ const (
 // TurnRecord says why a conversation moved, or did not. It is stored with the
 // turn; Response is what the client was answered, byte for byte.
 type TurnRecord struct {
-	Number         int                   `json:"turnNumber"`
-	Kind           string                `json:"kind"`
-	At             time.Time             `json:"at"`
-	RequestID      string                `json:"requestId,omitempty"`
-	Input          TurnInput             `json:"input"`
-	Reply          json.RawMessage       `json:"reply,omitempty"` // what replaying needs of the agent's answer
-	Extraction     []Candidate           `json:"extraction"`      // winner first, then those that lost, with reasons
-	Signals        []Candidate           `json:"signals"`         // signal rules in order, up to the one that held
-	Event          string                `json:"event,omitempty"` // what the machine was told
-	Handled        bool                  `json:"handled"`
-	Transitions    []Candidate           `json:"transitions"` // with guard results, in the order they were asked
-	From           string                `json:"from"`        // steps
-	To             string                `json:"to"`
-	Provenance     map[string]Provenance `json:"provenance,omitempty"`  // of what this turn collected
-	Unconfirmed    []string              `json:"unconfirmed,omitempty"` // fields held back by confirm_on_change
-	Raised         []RaisedEvent         `json:"raised,omitempty"`
-	AgentLatencyMs int64                 `json:"agentLatencyMs"`
-	LeaseWaitMs    int64                 `json:"leaseWaitMs"`
-	Truncation     string                `json:"truncation,omitempty"` // "", "keys" or "omitted"
-	Definition     DefinitionRef         `json:"definition"`
-	Response       json.RawMessage       `json:"response,omitempty"`
+	Number         int                   `json:"turnNumber" doc:"Counts from 0, the start"`
+	Kind           string                `json:"kind" doc:"What made the turn: text, card, timer, start or end"`
+	At             time.Time             `json:"at" doc:"When it was decided"`
+	RequestID      string                `json:"requestId,omitempty" doc:"Of the HTTP request, as logs have it"`
+	Input          TurnInput             `json:"input" doc:"What the user said or did"`
+	Reply          json.RawMessage       `json:"reply,omitempty" doc:"What replaying needs of the agent's answer"`
+	Extraction     []Candidate           `json:"extraction" doc:"Where data was looked for: the winner first, then those that lost, with reasons"`
+	Signals        []Candidate           `json:"signals" doc:"Signal rules in order, up to the one that held"`
+	Event          string                `json:"event,omitempty" doc:"What the machine was told; absent = nothing"`
+	Handled        bool                  `json:"handled" doc:"The machine had a transition for it"`
+	Transitions    []Candidate           `json:"transitions" doc:"Transitions in the order they were asked, with what their guards said"`
+	From           string                `json:"from" doc:"Step before"`
+	To             string                `json:"to" doc:"Step after"`
+	Provenance     map[string]Provenance `json:"provenance,omitempty" doc:"Where what this turn collected comes from, by field"`
+	Unconfirmed    []string              `json:"unconfirmed,omitempty" doc:"Fields whose change waits until it is said again"`
+	Raised         []RaisedEvent         `json:"raised,omitempty" doc:"Events for cases"`
+	AgentLatencyMs int64                 `json:"agentLatencyMs" doc:"How long the agent took"`
+	LeaseWaitMs    int64                 `json:"leaseWaitMs" doc:"How long the turn waited for the conversation"`
+	Truncation     string                `json:"truncation,omitempty" doc:"What was left of the collected data in the preamble: keys or omitted; absent = all of it"`
+	Definition     DefinitionRef         `json:"definition" doc:"What drove the turn"`
+	Response       json.RawMessage       `json:"response,omitempty" doc:"What the client was answered, byte for byte"`
 }
 
 // TurnInput is what the user said or did.

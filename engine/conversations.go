@@ -58,7 +58,7 @@ func (c *Conversations) Named(ctx context.Context, org, name string) (*turn.Defi
 		return c.shipped(name)
 	}
 	d := found[0]
-	ref := rondo.DefinitionRef{ID: d.ID.String(), Version: d.Version, Hash: d.SnapshotHash}
+	ref := rondo.DefinitionRef{ID: d.ID.String(), Name: d.Name, Version: d.Version, Hash: d.SnapshotHash}
 	if known := c.known(ref.Hash); known != nil {
 		return known, ref, nil
 	}

@@ -40,7 +40,7 @@ func TestAConversationKeepsTheDefinitionItWasStartedWith(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := (rondo.DefinitionRef{ID: first.ID.String(), Version: 1, Hash: first.SnapshotHash}); ref != want {
+		if want := (rondo.DefinitionRef{ID: first.ID.String(), Name: first.Name, Version: 1, Hash: first.SnapshotHash}); ref != want {
 			t.Errorf("new conversations have %v, want %v", ref, want)
 		}
 		second := publishConversation(t, e, strings.Replace(greeter, `["open","closed"]`, `["open","closed","more"]`, 1))

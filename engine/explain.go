@@ -73,7 +73,10 @@ func (e *Engine) facts(ctx context.Context, org string, id rondo.ID) (explain.Fa
 		// The instance is there: a snapshot that is not is a defect.
 		return explain.Facts{}, &rondo.Error{Code: rondo.CodeInternal, Op: "explain instance", Err: err}
 	}
-	return explain.Facts{Instance: instance, Snapshot: snapshot, Now: e.now()}, nil
+	return explain.Facts{
+		Instance: instance, Snapshot: snapshot, Now: e.now(),
+		Conversation: func(correlationID string) string { return ConversationID(org, correlationID) },
+	}, nil
 }
 
 // wholeFacts reads everything about an instance as one commit left it: when one

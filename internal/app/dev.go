@@ -106,6 +106,10 @@ func greet(opts DevOptions, s *server, left remains) {
 	if opts.Redis != "" {
 		bus = "Redis Streams"
 	}
+	at := "" // how commands reach a server that is not where they look by themselves
+	if base != "http://127.0.0.1:3006" {
+		at = " --server " + base
+	}
 	bold, plain := "", ""
 	if opts.Colours {
 		bold, plain = "\x1b[1m", "\x1b[0m"
@@ -117,7 +121,7 @@ func greet(opts DevOptions, s *server, left remains) {
 	p("  API and docs   %s/docs", base)
 	p("  Cases          curl -s '%s/workflow-instances?limit=5'", base)
 	p("  Stuck ones     curl -s '%s/workflow-instances?status=halted'", base)
-	p("  Talk           rondo chat   or   curl -s -X POST '%s/api/chat/start'   (%s agent)", base, opts.Chat.Provider)
+	p("  Talk           rondo chat%s   or   curl -s -X POST '%s/api/chat/start'   (%s agent)", at, base, opts.Chat.Provider)
 	p("  Database       %s", masked(opts.Database))
 	p("  Event bus      %s", bus)
 	if left.running+left.halted > 0 {

@@ -56,9 +56,47 @@ func (c chatCommand) Run(ctx context.Context, s streams) error {
 		err = talk.run(ctx)
 	}
 	if talk.id != "" && !talk.ended {
-		_, _ = fmt.Fprintf(s.err, "rondo: to go on: rondo chat --conversation %s\n", talk.id)
+		_, _ = fmt.Fprintf(s.err, "rondo: to go on: rondo chat --conversation %s%s\n", talk.id, c.where())
+	}
+	if err == nil && talk.ended && !talk.terminal {
+		talk.leftOver(ctx)
 	}
 	return err
+}
+
+// defaultServer is the server that commands about conversations speak to unless
+// they are told another.
+const defaultServer = "http://127.0.0.1:3006"
+
+// where is what a command line must add to reach the same server; the token is
+// never written out.
+func (c chatServer) where() string {
+	if c.Server == defaultServer {
+		return ""
+	}
+	return " --server " + c.Server
+}
+
+// leftOver says how many lines of a script came after the end of the conversation:
+// nobody heard them.
+func (t *chatTalk) leftOver(ctx context.Context) {
+	unsent := 0
+	for {
+		line, ok := t.read(ctx, "")
+		if !ok {
+			break
+		}
+		if strings.TrimSpace(line) != "" {
+			unsent++
+		}
+	}
+	switch unsent {
+	case 0:
+	case 1:
+		_, _ = fmt.Fprintln(t.err, "rondo: the conversation is completed; 1 line was not sent")
+	default:
+		_, _ = fmt.Fprintf(t.err, "rondo: the conversation is completed; %d lines were not sent\n", unsent)
+	}
 }
 
 // onTerminal reports whether a person is at the other end of a stream.

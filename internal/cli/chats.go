@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
@@ -18,6 +16,7 @@ type chatsCommand struct {
 	List   chatsList   `cmd:"" help:"List your conversations, newest first."`
 	Show   chatsShow   `cmd:"" help:"Show a conversation: where it stands and what was said."`
 	Turns  chatsTurns  `cmd:"" help:"List the turns of a conversation: why it moved, or did not."`
+	Turn   chatsTurn   `cmd:"" help:"Show one turn in full: what was said, found, asked and decided."`
 	End    chatsEnd    `cmd:"" help:"End a conversation."`
 	Delete chatsDelete `cmd:"" help:"Erase a conversation with everything about it."`
 	Replay chatsReplay `cmd:"" help:"Take the recorded turns through another definition and say where they part."`
@@ -60,17 +59,41 @@ type chatsList struct {
 // Run lists conversations.
 func (c chatsList) Run(ctx context.Context, s streams) error {
 	return c.fetch(ctx, s, client.Call{Path: client.ConversationsPath, Query: c.query()}, func(answer json.RawMessage) error {
-		return chatItems(s, answer, []string{"ID", "DEFINITION", "STATUS", "CREATED", "UPDATED"}, func(found rondo.Conversation) []string {
-			return []string{found.ExternalID, definitionWord(found.Definition), string(found.Status), moment(found.CreatedAt), moment(found.UpdatedAt)}
+		return chatItems(s, answer, []string{"ID", "DEFINITION", "STATUS", "CREATED", "UPDATED", "CASE", "TITLE"}, func(found rondo.Conversation) []string {
+			return []string{
+				found.ExternalID, definitionWord(found.Definition), string(found.Status), moment(found.CreatedAt), moment(found.UpdatedAt),
+				orDash(plain(caseOf(found))), orDash(plain(titleOf(found))),
+			}
 		})
 	})
 }
 
 func definitionWord(ref rondo.DefinitionRef) string {
-	if ref.Version == 0 { // a shipped one
-		return ref.ID
+	name := ref.Name
+	if name == "" { // a shipped one, or one that was recorded without
+		name = ref.ID
 	}
-	return fmt.Sprintf("%s, version %d", ref.ID, ref.Version)
+	if ref.Version == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s, version %d", name, ref.Version)
+}
+
+// caseOf is the case that a conversation was opened for; "" = none.
+func caseOf(c rondo.Conversation) string {
+	if c.Case == nil {
+		return ""
+	}
+	return c.Case.CaseID
+}
+
+// titleOf is what the case calls the conversation; "" = nothing.
+func titleOf(c rondo.Conversation) string {
+	var metadata struct {
+		Title string `json:"title"`
+	}
+	_ = json.Unmarshal(c.Metadata, &metadata) // metadata of another shape has no title
+	return metadata.Title
 }
 
 type oneChat struct {
@@ -99,7 +122,7 @@ func (c chatsShow) Run(ctx context.Context, s streams) error {
 		for _, timer := range found.Timers {
 			timers = append(timers, fmt.Sprintf("%s at %s", timer.Kind, moment(timer.DueAt)))
 		}
-		err = details(s.out, "Conversation", found.ExternalID, "Definition", definitionWord(found.Definition), "Status", string(found.Status),
+		err = details(s.out, "Conversation", found.ExternalID, "Title", plain(titleOf(found.Conversation)), "Case", plain(caseOf(found.Conversation)), "Definition", definitionWord(found.Definition), "Status", string(found.Status),
 			"Reason", found.Reason, "Step", state.Step, "Workflow", string(state.Status), "Turns", fmt.Sprint(state.TurnCount),
 			"Knows", plain(string(collected)), "Timers", strings.Join(timers, ", "), "Created", moment(found.CreatedAt), "Updated", moment(found.UpdatedAt))
 		if err != nil {
@@ -112,48 +135,6 @@ func (c chatsShow) Run(ctx context.Context, s streams) error {
 		}
 		return nil
 	})
-}
-
-type chatsTurns struct {
-	oneChat
-	paged
-}
-
-// Run lists the decision records of a conversation.
-func (c chatsTurns) Run(ctx context.Context, s streams) error {
-	return c.fetch(ctx, s, client.Call{Path: client.ConversationPath(c.ID, "turns"), Query: c.query()}, func(answer json.RawMessage) error {
-		return chatItems(s, answer, []string{"TURN", "KIND", "AT", "EVENT", "FROM", "TO", "HANDLED", "AGENT", "WHY"}, func(turn rondo.TurnRecord) []string {
-			return []string{
-				fmt.Sprint(turn.Number), turn.Kind, moment(turn.At), orDash(plain(turn.Event)), orDash(turn.From), orDash(turn.To),
-				yesNo(turn.Handled), fmt.Sprintf("%d ms", turn.AgentLatencyMs), orDash(plain(why(turn))),
-			}
-		})
-	})
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
-}
-
-// why says in a few words what decided a turn: the rule that held, and what was
-// chosen or refused last.
-func why(turn rondo.TurnRecord) string {
-	var parts []string
-	for _, signal := range turn.Signals {
-		if signal.Result == "held" {
-			parts = append(parts, signal.Name)
-		}
-	}
-	for i, found := range slices.Backward(turn.Transitions) {
-		if found.Result == "chosen" || i == 0 {
-			parts = append(parts, strings.TrimSpace(found.Name+" "+found.Result+" "+found.Reason))
-			break
-		}
-	}
-	return strings.Join(parts, "; ")
 }
 
 type chatsEnd struct {
@@ -194,33 +175,4 @@ func (c chatsDelete) Run(ctx context.Context, s streams) error {
 	}
 	_, err = fmt.Fprintf(s.out, "%s: erased\n", c.ID)
 	return err
-}
-
-type chatsReplay struct {
-	oneChat
-	Definition string `help:"Name of a published or shipped definition." placeholder:"NAME"`
-	File       string `help:"File with a definition, in JSON or YAML; - = standard input." placeholder:"FILE"`
-	By         string `help:"Id of a definition of the server, a draft too." name:"definition-id" placeholder:"ID"`
-}
-
-// Run replays a conversation.
-func (c chatsReplay) Run(ctx context.Context, s streams) error {
-	through := client.ReplayThrough{DefinitionID: c.By, Definition: c.Definition}
-	given := 0
-	for _, name := range []string{c.Definition, c.File, c.By} {
-		if name != "" {
-			given++
-		}
-	}
-	if given != 1 {
-		return errors.New("say through what: exactly one of --definition, --definition-id and --file")
-	}
-	if c.File != "" {
-		body, err := readDocument(c.File)
-		if err != nil {
-			return err
-		}
-		through.Body = body
-	}
-	return c.fetch(ctx, s, client.Call{Method: http.MethodPost, Path: client.ConversationPath(c.ID, "replay"), Body: through}, nil)
 }

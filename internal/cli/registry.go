@@ -126,11 +126,15 @@ func (c definitionsGet) Run(ctx context.Context, s streams) error {
 	if d.IsTemplate {
 		of = "every organisation, as a template"
 	}
+	mode, deadline := string(d.Mode), "after "+span(time.Duration(d.Timeout*float64(time.Second)))
+	if d.Kind == rondo.KindConversation { // they are of cases
+		mode, deadline = "", ""
+	}
 	if err := details(s.out,
 		"Name", d.Name, "Id", d.ID, "Kind", string(d.Kind), "Product", product, "Of", of,
 		"Version", versionText(d)+", "+string(d.Status), "Created", moment(d.CreatedAt)+" by "+d.CreatedBy,
-		"Updated", moment(d.UpdatedAt), "Published", maybeMoment(d.PublishedAt), "Default mode", string(d.Mode),
-		"Deadline", "after "+span(time.Duration(d.Timeout*float64(time.Second)))); err != nil {
+		"Updated", moment(d.UpdatedAt), "Published", maybeMoment(d.PublishedAt), "Default mode", mode,
+		"Deadline", deadline); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintln(s.out)

@@ -19,7 +19,7 @@ type chatSettings struct {
 	AllowedDomains []string `name:"allowed-domains" help:"Domains that Action.OpenUrl may lead to. Default: none." env:"ALLOWED_DOMAINS" placeholder:"DOMAIN"`
 	CORSOrigins    []string `name:"cors-origin" help:"Origins whose pages may call the API. Default: http://localhost:5173." env:"CORS_ORIGIN" placeholder:"ORIGIN"`
 
-	Provider string `name:"llm-provider" help:"Agent that conversations are held with: copilot, openai, scripted or echo. Default: none; conversations are not served." env:"LLM_PROVIDER" placeholder:"NAME"`
+	Provider string `name:"llm-provider" help:"Agent that conversations are held with: copilot, openai, scripted or echo. Default: scripted for rondo dev, none for rondo serve: conversations are not served." env:"LLM_PROVIDER" placeholder:"NAME"`
 	Script   string `name:"agent-script" help:"Rules of the scripted agent. Default: the demo that is built in." env:"RONDO_AGENT_SCRIPT" type:"path" placeholder:"FILE"`
 
 	copilotSettings

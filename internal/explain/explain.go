@@ -11,7 +11,7 @@
 // null, times are RFC 3339 in UTC with microseconds. Sentences give times in
 // UTC too, without the date when it is today's.
 //
-// It imports the root package, internal/definition and internal/cond.
+// It imports the root package, event, internal/definition and internal/cond.
 package explain
 
 import (
@@ -35,7 +35,10 @@ type Facts struct {
 	Interventions []rondo.Intervention // oldest first
 	ReasonCodes   []rondo.ReasonCode   // what the organisation can use, for labels
 	Former        []Former             // what drove Instance before migrations, oldest first
-	Now           time.Time
+	// Conversation is the id of the conversation that a step opens, by the step's
+	// correlation id; nil = it is not told.
+	Conversation func(correlationID string) string
+	Now          time.Time
 }
 
 // Former is a snapshot that an instance has left.

@@ -135,6 +135,9 @@ func (f *Facts) sentence(w *Wait, step *definition.Step) string {
 		fmt.Fprintf(&b, " in %s%s", w.StepID, f.since(w))
 	default:
 		fmt.Fprintf(&b, "Waiting for %s to answer %s (%s)%s", named(w.Module, "a module"), step.Contract.Requested, attempt, f.since(w))
+		if w.Conversation != "" {
+			fmt.Fprintf(&b, ": the conversation %s with %s", w.Conversation, named(w.User, "its user"))
+		}
 		if w.Resends > 0 {
 			fmt.Fprintf(&b, ", asked again %s", times(w.Resends))
 		}

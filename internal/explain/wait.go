@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/definition"
 )
 
@@ -43,6 +44,8 @@ type Wait struct {
 	Assignees     []string `json:"assignees" nullable:"false" doc:"Users who may complete it"`
 	Outcomes      []string `json:"outcomes" nullable:"false" doc:"What a person may choose from"`
 	Scope         Text     `json:"scope" nullable:"true" doc:"The scope that everybody else needs to complete it"`
+	Conversation  Text     `json:"conversation_id,omitempty" doc:"The conversation that it waits for; absent when it waits for something else"`
+	User          Text     `json:"user,omitempty" doc:"Who is to hold that conversation"`
 	LastError     Text     `json:"last_error" nullable:"true" doc:"Code of the error of the attempt before"`
 	Text          string   `json:"text" doc:"The same in a sentence"`
 }
@@ -117,6 +120,9 @@ func (f *Facts) wakes(w *Wait, att *rondo.Attempt, step *definition.Step) {
 			w.Endpoint = Text(contract.ClientEndpoint)
 		}
 		w.Module = Text(contract.ClientModule)
+		if contract.Requested == event.TypeConversationRequested && f.Conversation != nil {
+			w.Conversation, w.User = Text(f.Conversation(att.CorrelationID)), Text(text(att.Input, "user"))
+		}
 		for _, name := range []string{contract.Completed, contract.Failed} {
 			if name != "" {
 				w.Events = append(w.Events, name)

@@ -3,6 +3,9 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/turn"
@@ -45,7 +48,7 @@ func (a *API) replayConversation(ctx context.Context, service Chat, c *call) (an
 	case id == "" && name != "" && body == nil:
 		definition, _, err = service.Definition(ctx, c.chatCaller(), name)
 		if rondo.CodeOf(err) == rondo.CodeNotFound {
-			err = badBody(rondo.FieldError{Code: "unknown_definition", Pointer: "/definition", Message: "name a conversation definition that is published or shipped"})
+			err = unknownDefinition()
 		}
 	case id == "" && name == "" && body != nil:
 		definition, err = compiled(body, "/body")
@@ -85,4 +88,14 @@ func compiled(body []byte, place string) (*turn.Definition, error) {
 		wrong[i].Pointer = place + wrong[i].Pointer
 	}
 	return nil, &rondo.Error{Code: rondo.CodeInvalidDef, Message: "the definition breaks publish rules", Hint: "correct what errors lists", Fields: wrong}
+}
+
+// unknownDefinition says that a body names a definition which is not there, and
+// what is there for everybody.
+func unknownDefinition() error {
+	shipped := strings.Join(slices.Sorted(maps.Keys(turn.Shipped())), ", ")
+	return badBody(rondo.FieldError{
+		Code: "unknown_definition", Pointer: "/definition",
+		Message: "name a conversation definition that is published or shipped; shipped ones are " + shipped,
+	})
 }

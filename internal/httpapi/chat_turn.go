@@ -113,7 +113,7 @@ func (a *API) turn(kind string, read chatReader) http.HandlerFunc {
 // a turn looks for, this alone is named by the caller and has no id.
 func refusal(kind string, err error) error {
 	if kind == chat.KindStart && rondo.CodeOf(err) == rondo.CodeNotFound {
-		return badBody(rondo.FieldError{Code: "unknown_definition", Pointer: "/definition", Message: "name a conversation definition that is published or shipped"})
+		return unknownDefinition()
 	}
 	return err
 }

@@ -11,34 +11,34 @@ import (
 
 // Replayed says where recorded turns lead through another definition.
 type Replayed struct {
-	Turns []ReplayedTurn `json:"turns"`
+	Turns []ReplayedTurn `json:"turns" doc:"Oldest first"`
 	// FirstDifference is the number of the first turn after which the two stand at
 	// different steps; null = there is none.
-	FirstDifference *int `json:"firstDifference"`
+	FirstDifference *int `json:"firstDifference" doc:"Number of the first turn after which the two differ; null = there is none"`
 }
 
 // ReplayedTurn is one turn, as it was and as it would be.
 type ReplayedTurn struct {
-	Number  int     `json:"turnNumber"`
-	Kind    string  `json:"kind"`
-	Then    Reached `json:"then"`
-	Now     Reached `json:"now"`
-	Differs bool    `json:"differs"`
+	Number  int     `json:"turnNumber" doc:"Of the recorded turn"`
+	Kind    string  `json:"kind" doc:"What made the turn: text, card, timer or start"`
+	Then    Reached `json:"then" doc:"Where it led when it was made"`
+	Now     Reached `json:"now" doc:"Where it leads through the other definition"`
+	Differs bool    `json:"differs" doc:"Step or status are not the same"`
 	// Refused: the workflow would have been completed before, so this turn would
 	// not have been taken.
-	Refused bool `json:"refused,omitempty"`
+	Refused bool `json:"refused,omitempty" doc:"The workflow is completed before, so the turn is not taken"`
 	// Error says that a rule of the definition fails here; nothing after it is
 	// replayed.
-	Error string `json:"error,omitempty"`
+	Error string `json:"error,omitempty" doc:"A rule of the definition fails here; nothing after it is replayed"`
 }
 
 // Reached is where a turn led.
 type Reached struct {
-	Step          string                     `json:"step"`
-	Status        rondo.WorkflowStatus       `json:"status,omitempty"` // "" = not recorded
-	Event         string                     `json:"event,omitempty"`
-	Handled       bool                       `json:"handled"`
-	CollectedData map[string]json.RawMessage `json:"collectedData,omitempty"`
+	Step          string                     `json:"step" doc:"Step after the turn"`
+	Status        rondo.WorkflowStatus       `json:"status,omitempty" doc:"Of the workflow; absent = not recorded"` // "" = not recorded
+	Event         string                     `json:"event,omitempty" doc:"What the machine was told; absent = nothing"`
+	Handled       bool                       `json:"handled" doc:"The machine had a transition for it"`
+	CollectedData map[string]json.RawMessage `json:"collectedData,omitempty" doc:"What is collected after the turn"`
 }
 
 // Replay takes recorded turns, oldest first, through a definition, with the answers
