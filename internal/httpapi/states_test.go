@@ -32,7 +32,7 @@ func newClinic(t *testing.T) *clinic {
 	now := func() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 	c.ids = rondo.NewIDs(now)
 	var err error
-	c.real, err = engine.New(engine.Config{Store: memory.Open(memory.Options{Embedded: true}), Now: now})
+	c.real, err = engine.New(engine.Config{Store: heldTimers{memory.Open(memory.Options{Embedded: true}), &c.ahead}, Now: now, Liveness: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,25 @@ func newClinic(t *testing.T) *clinic {
 	t.Cleanup(func() { c.real.Stop(context.WithoutCancel(t.Context())) })
 	c.bench = newBench(t, func(cfg *httpapi.Config) { cfg.Cases, cfg.Now = c.real, now })
 	return c
+}
+
+// heldTimers lets timers go by the clock on the wall: when the clinic's jumps, what
+// is due stays unnoticed until somebody acts.
+type heldTimers struct {
+	*memory.Store
+	ahead *atomic.Int64
+}
+
+func (h heldTimers) ClaimDue(ctx context.Context, _ time.Time, lease time.Duration, limit int) ([]rondo.CaseKey, error) {
+	return h.Store.ClaimDue(ctx, time.Now(), lease, limit)
+}
+
+func (h heldTimers) NextWake(ctx context.Context) (time.Time, error) {
+	next, err := h.Store.NextWake(ctx)
+	if err == nil && !next.IsZero() {
+		next = next.Add(time.Duration(h.ahead.Load()))
+	}
+	return next, err
 }
 
 var ann = rondo.Principal{Tenant: "acme", User: "ann", Scopes: []string{rondo.ScopeAdmin}}
@@ -161,7 +180,7 @@ func TestEveryActionInEveryState(t *testing.T) {
 					t.Errorf("got %d %s %q, hint %q", rec.Code, p.Code, p.Detail, p.Hint)
 				}
 				after, err := c.real.Instance(t.Context(), ann, i.ID)
-				if err != nil || after.Version != before.Version && state != "late" { // its deadline may pass by itself
+				if err != nil || after.Version != before.Version {
 					t.Errorf("a refused action changed the instance: version %d to %d, %v", before.Version, after.Version, err)
 				}
 			})
