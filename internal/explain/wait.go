@@ -120,7 +120,7 @@ func (f *Facts) wakes(w *Wait, att *rondo.Attempt, step *definition.Step) {
 			w.Endpoint = Text(contract.ClientEndpoint)
 		}
 		w.Module = Text(contract.ClientModule)
-		if contract.Requested == event.TypeConversationRequested && f.Conversation != nil {
+		if contract.Requested == event.TypeConversationRequested && f.Instance.Mode == rondo.ModeActive && f.Conversation != nil {
 			w.Conversation, w.User = Text(f.Conversation(att.CorrelationID)), Text(text(att.Input, "user"))
 		}
 		for _, name := range []string{contract.Completed, contract.Failed} {
