@@ -55,9 +55,21 @@ func (r *reply) activity(activity *rondo.Activity) error {
 		}
 	}
 	if activity.Type == rondo.ActivityMessage {
-		r.current = ""
+		r.ended(activity)
 	}
 	return r.give(agent.Chunk{Activity: activity})
+}
+
+// ended gives the message that ends a stream the id that its pieces had.
+func (r *reply) ended(message *rondo.Activity) {
+	stream := infoOf(message).StreamID
+	if stream == "" {
+		stream = r.current
+	}
+	if _, streamed := r.streams[stream]; streamed {
+		message.ID = stream
+	}
+	r.current = ""
 }
 
 // piece yields what a streaming activity adds to its text. Agents send either the

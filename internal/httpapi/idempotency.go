@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/canon"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -47,7 +48,7 @@ func (a *API) once(w http.ResponseWriter, r *http.Request, x *exchange, next htt
 		a.refuse(w, x, err)
 		return
 	}
-	mine := rondo.Answer{OrgID: x.call.principal.Tenant, Key: key, Request: requestDigest(r, x), CreatedAt: a.cfg.Now().UTC().Truncate(time.Microsecond)}
+	mine := rondo.Answer{OrgID: x.call.principal.Tenant, Key: scoped(key, r, x), Request: fingerprint(r, x), CreatedAt: a.cfg.Now().UTC().Truncate(time.Microsecond)}
 	stored, fresh, err := a.cfg.Answers.ReserveAnswer(r.Context(), mine)
 	switch {
 	case err != nil:
@@ -89,22 +90,35 @@ func readKey(h http.Header) (string, error) {
 // printable is what a key may be made of.
 const printable = " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
 
-// requestDigest names who asked for what.
-func requestDigest(r *http.Request, x *exchange) string {
+// scoped is a key as it is stored: two users, or two routes, never share one.
+func scoped(key string, r *http.Request, x *exchange) string {
+	return digest(x.call.principal.User, r.Method, r.URL.Path, r.URL.RawQuery, key)
+}
+
+// fingerprint names what was asked for. Bodies that say the same are the same.
+func fingerprint(r *http.Request, x *exchange) string {
+	body := x.call.body
+	if canonical, err := canon.JSON(body); err == nil {
+		body = canonical
+	}
+	return digest(r.Header.Get("If-Match"), string(body))
+}
+
+func digest(parts ...string) string {
 	h := sha256.New()
-	for _, part := range []string{x.call.principal.User, r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("If-Match"), string(x.call.body)} {
+	for _, part := range parts {
 		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// settle keeps the answer, or gives the key back when nothing was done. An answer
-// that leaves open whether something was done keeps the key reserved.
+// settle keeps the answer of what was done, or gives the key back when nothing was.
+// An answer that leaves open whether something was done keeps the key reserved.
 func (a *API) settle(r *http.Request, x *exchange, mine rondo.Answer, kept *keeper) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), keepWithin)
 	defer cancel()
 	switch {
-	case kept.status == http.StatusTooManyRequests, kept.status == http.StatusServiceUnavailable && !doubtful(x.failure):
+	case kept.status >= 300 && kept.status < 500, kept.status == http.StatusServiceUnavailable && !doubtful(x.failure):
 		return a.cfg.Answers.DropAnswer(ctx, mine.OrgID, mine.Key)
 	case kept.status >= http.StatusInternalServerError || kept.overflow:
 		return nil
