@@ -67,7 +67,7 @@ func buildRondo() (string, error) {
 
 	built := filepath.Join(scratch, "rondo")
 	args := []string{"build", "-buildvcs=false", "-o", built}
-	if raceEnabled {
+	if Race {
 		args = append(args, "-race")
 	}
 	cmd := exec.Command("go", append(args, "./cmd/rondo")...)

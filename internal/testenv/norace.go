@@ -2,4 +2,6 @@
 
 package testenv
 
-const raceEnabled = false
+// Race says that tests and the programs they start have the race detector, which
+// takes several times the memory.
+const Race = false
