@@ -54,7 +54,7 @@
 // Leases and claims end by the clock of Redis; conversations and answers by that or
 // by the caller's, whichever is first.
 //
-// It needs Redis 6.2 and imports the root package, store and the Redis client. It
+// It needs Redis 6.2 and imports the root package, store, the Redis client and the JSON library. It
 // starts goroutines only while calls are under way; Close waits for them.
 package redis
 
