@@ -58,7 +58,7 @@ var imports = map[string]rule{
 	// The pure core.
 	"internal/cond":       {rondo: with(contracts, "internal/canon"), pure: true},
 	"internal/definition": {rondo: with(contracts, "internal/canon", "internal/cond", "internal/turn"), third: []string{jsonExperiment, jsonSchema, yaml}, pure: true},
-	"internal/turn":       {rondo: []string{".", "internal/canon", "internal/cond", "internal/chart"}, third: []string{jsonSchema}, pure: true},
+	"internal/turn":       {rondo: []string{".", "internal/canon", "internal/cond", "internal/chart"}, third: []string{jsonExperiment, jsonSchema}, pure: true},
 	"internal/flow":       {rondo: core, third: []string{jsonExperiment}, pure: true},
 	"internal/chart":      {rondo: []string{".", "internal/canon", "internal/cond"}, pure: true},
 	"internal/explain":    {rondo: core, pure: true},

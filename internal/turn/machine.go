@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	fastjson "github.com/go-json-experiment/json"
+
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/chart"
 )
@@ -70,7 +72,7 @@ func (r *run) root(name string) (json.RawMessage, error) {
 // that the machine does not know is taken for the beginning.
 func (r *run) resume() error {
 	if !isNull(r.state.Machine) {
-		if err := json.Unmarshal(r.state.Machine, &r.snapshot); err != nil || r.d.machine.Step(r.snapshot) == "" {
+		if err := fastjson.Unmarshal(r.state.Machine, &r.snapshot, lenient); err != nil || r.d.machine.Step(r.snapshot) == "" {
 			return &rondo.Error{Code: rondo.CodeStateCorrupt, Op: "read the machine's snapshot", Message: "the stored state of the conversation is not one of its machine"}
 		}
 		r.snapshot.Context = cloneMembers(r.snapshot.Context)

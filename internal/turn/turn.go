@@ -37,7 +37,7 @@
 // collected, an assign to one of the others is forgotten with the turn.
 //
 // It imports the root package, internal/cond, internal/canon and internal/chart,
-// and the JSON Schema library.
+// and the libraries of JSON and JSON Schema.
 package turn
 
 import (
