@@ -16,16 +16,11 @@ type Ended struct {
 
 // end ends a conversation without asking the agent.
 func (w *work) end(caller, working context.Context) (Answer, error) {
-	lease, waited, err := w.acquire(caller, owner(w.caller, w.id))
+	d, lease, giveBack, err := w.hold(caller, working)
 	if err != nil {
 		return Answer{}, err
 	}
-	w.waited = waited
-	defer w.giveBack(working, lease)
-	d, err := w.load(working, w.id)
-	if err != nil {
-		return Answer{}, err
-	}
+	defer giveBack()
 	if ended(d) {
 		return Answer{}, completedError()
 	}
@@ -36,7 +31,7 @@ func (w *work) end(caller, working context.Context) (Answer, error) {
 	if err := w.finish(d, outcome, w.req.Reason); err != nil {
 		return Answer{}, err
 	}
-	d.record.RequestID, d.record.LeaseWaitMs = w.req.RequestID, waited.Milliseconds()
+	d.record.RequestID, d.record.LeaseWaitMs = w.req.RequestID, w.waited.Milliseconds()
 	told, err := answer(Ended{ConversationID: w.req.ConversationID, Status: d.conversation.Status, WorkflowState: d.state.WorkflowState})
 	if err != nil {
 		return Answer{}, err

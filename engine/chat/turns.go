@@ -15,17 +15,11 @@ import (
 
 // goOn makes a turn of a conversation that is there.
 func (w *work) goOn(caller, working context.Context) (Answer, error) {
-	lease, waited, err := w.acquire(caller, owner(w.caller, w.id))
+	d, lease, giveBack, err := w.hold(caller, working)
 	if err != nil {
 		return Answer{}, err
 	}
-	w.waited = waited
-	defer w.giveBack(working, lease)
-
-	d, err := w.load(working, w.id)
-	if err != nil {
-		return Answer{}, err
-	}
+	defer giveBack()
 	if w.req.Kind == KindCard {
 		first, err := w.checkCard(working, d)
 		if err != nil || first != nil {
@@ -49,6 +43,20 @@ func (w *work) goOn(caller, working context.Context) (Answer, error) {
 		return Answer{}, err
 	}
 	return w.commit(working, d, lease, told)
+}
+
+// hold takes the lease of the conversation and then reads it. giveBack must be
+// called, unless there is an error.
+func (w *work) hold(caller, working context.Context) (d *draft, lease store.Lease, giveBack func(), err error) {
+	lease, w.waited, err = w.acquire(caller, owner(w.caller, w.id))
+	if err != nil {
+		return nil, lease, nil, err
+	}
+	if d, err = w.load(working, w.id); err != nil {
+		w.giveBack(working, lease)
+		return nil, lease, nil, err
+	}
+	return d, lease, func() { w.giveBack(working, lease) }, nil
 }
 
 // giveBack releases a lease that no commit has used up.

@@ -70,12 +70,7 @@ func (c benchCases) Run(ctx context.Context, s streams) error {
 		defer func() { _ = events.Close() }()
 		work.Bus = events
 	}
-	stopProfile, err := profile(c.Profile)
-	if err != nil {
-		return err
-	}
-	defer stopProfile()
-	result, err := work.Run(ctx)
+	result, err := profiled(ctx, c.Profile, work.Run)
 	if err != nil {
 		return err
 	}
@@ -85,6 +80,16 @@ func (c benchCases) Run(ctx context.Context, s streams) error {
 	_, err = fmt.Fprintf(s.out, "%10.0f steps/s\n%10.0f cases/s\n%10.2f ms p50\n%10.2f ms p99\n%10.0f MiB resident\n%10.0f commits/s\n%10.2f rows/step\n",
 		result.StepsPerSecond, result.CasesPerSecond, result.P50, result.P99, result.RSS, result.CommitsPerSecond, result.RowsPerStep)
 	return err
+}
+
+// profiled measures, and writes a CPU profile of that to a file; "" = none.
+func profiled[R any](ctx context.Context, file string, run func(context.Context) (R, error)) (result R, err error) {
+	stop, err := profile(file)
+	if err != nil {
+		return result, err
+	}
+	defer stop()
+	return run(ctx)
 }
 
 // openBenchStore opens and migrates a database: the one at url, else one that goes

@@ -50,12 +50,7 @@ func (c benchChat) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	stopProfile, err := profile(c.Profile)
-	if err != nil {
-		return err
-	}
-	defer stopProfile()
-	result, err := work.Run(ctx)
+	result, err := profiled(ctx, c.Profile, work.Run)
 	if err != nil {
 		return err
 	}

@@ -40,15 +40,7 @@ func chatItems[T any](s streams, answer json.RawMessage, heading []string, row f
 	if err := json.Unmarshal(answer, &page); err != nil {
 		return err
 	}
-	rows := [][]string{heading}
-	for _, item := range page.Items {
-		rows = append(rows, row(item))
-	}
-	if err := table(s.out, rows); err != nil || page.NextCursor == nil {
-		return err
-	}
-	_, err := fmt.Fprintf(s.err, "rondo: there are more: --limit %d, or --cursor %s\n", maxLimit, *page.NextCursor)
-	return err
+	return printPage(s, page.Items, page.NextCursor, heading, row)
 }
 
 type chatsList struct {

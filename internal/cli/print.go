@@ -47,14 +47,20 @@ func printItems[T any](s streams, answer json.RawMessage, heading []string, row 
 	if err := json.Unmarshal(answer, &page); err != nil {
 		return err
 	}
+	return printPage(s, page.Items, page.NextCursor, heading, row)
+}
+
+// printPage prints one page in columns, and how to see more; next is nil on the
+// last one.
+func printPage[T any](s streams, items []T, next *string, heading []string, row func(T) []string) error {
 	rows := [][]string{heading}
-	for _, item := range page.Items {
+	for _, item := range items {
 		rows = append(rows, row(item))
 	}
-	if err := table(s.out, rows); err != nil || page.NextCursor == nil {
+	if err := table(s.out, rows); err != nil || next == nil {
 		return err
 	}
-	_, err := fmt.Fprintf(s.err, "rondo: there are more: --limit %d, or --cursor %s\n", maxLimit, *page.NextCursor)
+	_, err := fmt.Fprintf(s.err, "rondo: there are more: --limit %d, or --cursor %s\n", maxLimit, *next)
 	return err
 }
 
