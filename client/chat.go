@@ -269,24 +269,9 @@ func (c *Client) ReplayChat(ctx context.Context, id string, through ReplayThroug
 }
 
 func eachChat[T any](ctx context.Context, c *Client, path string) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		query := url.Values{}
-		for {
-			var page ChatPage[T]
-			if _, err := c.Do(ctx, Call{Path: path, Query: query, Global: true}, &page); err != nil {
-				var none T
-				yield(none, err)
-				return
-			}
-			for _, item := range page.Items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if page.NextCursor == nil {
-				return
-			}
-			query = url.Values{"cursor": {*page.NextCursor}}
-		}
-	}
+	return eachPage(Call{Path: path, Global: true}, func(call Call) ([]T, *string, error) {
+		var page ChatPage[T]
+		_, err := c.Do(ctx, call, &page)
+		return page.Items, page.NextCursor, err
+	})
 }

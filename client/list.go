@@ -21,27 +21,36 @@ func Each[T any](ctx context.Context, c *Client, path string, query url.Values) 
 
 // each is Each for any call that reads a list.
 func each[T any](ctx context.Context, c *Client, call Call) iter.Seq2[T, error] {
+	return eachPage(call, func(call Call) ([]T, *string, error) {
+		var page Page[T]
+		_, err := c.Do(ctx, call, &page)
+		return page.Items, page.NextCursor, err
+	})
+}
+
+// eachPage goes through the items of all pages that fetch gets.
+func eachPage[T any](call Call, fetch func(Call) (items []T, next *string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		call := call
 		if call.Query = maps.Clone(call.Query); call.Query == nil {
 			call.Query = url.Values{}
 		}
 		for {
-			var page Page[T]
-			if _, err := c.Do(ctx, call, &page); err != nil {
+			items, next, err := fetch(call)
+			if err != nil {
 				var none T
 				yield(none, err)
 				return
 			}
-			for _, item := range page.Items {
+			for _, item := range items {
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if page.NextCursor == nil {
+			if next == nil {
 				return
 			}
-			call.Query.Set("cursor", *page.NextCursor)
+			call.Query.Set("cursor", *next)
 		}
 	}
 }
