@@ -1,0 +1,153 @@
+// Package runs is the run service: it takes triggers in, drives runs step by step,
+// keeps their results, and says why.
+//
+// A run is driven by the process that owns it. The loop of a shard gathers what
+// happened to all its runs (triggers, finished attempts, due retries, signals),
+// decides with package plan, commits everything in one transaction, and only then
+// starts skills and answers callers: the end of one step and the start of the next
+// share a commit, and so do a hundred parallel steps.
+package runs
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+)
+
+// Request asks for a run, or for the plan of one.
+type Request struct {
+	WorkflowName    string
+	WorkflowVersion string          // "" = the highest active one
+	TriggerPayload  json.RawMessage // nil = {}
+	Options         rondo.RunOptions
+	CorrelationID   string // "" = the run's id
+
+	// Of a run that a case step starts.
+	ID        rondo.ID // zero = a new one; the same one twice is one run
+	Case      *rondo.CaseLink
+	ProductID string
+}
+
+// UpdateRequest asks for an update run, or for the plan of one.
+type UpdateRequest struct {
+	BaseRunID  rondo.ID
+	Change     rondo.ChangeRequest
+	Definition string // "pinned" (default) or "latest"
+	IfLatest   bool
+	Options    rondo.RunOptions // with ChangedSteps, Force, Strict
+}
+
+// Plan is what a run would do.
+type Plan struct {
+	WorkflowName    string      `json:"workflowName"`
+	WorkflowVersion string      `json:"workflowVersion"`
+	TriggerType     string      `json:"triggerType"`
+	BaseRunID       string      `json:"baseRunId,omitempty"`
+	Seeds           []string    `json:"seeds,omitempty"`
+	Candidates      []string    `json:"candidates,omitempty"`
+	Steps           []PlanStep  `json:"steps"`
+	Summary         PlanSummary `json:"summary"`
+}
+
+// What a plan says of a step.
+const (
+	WouldRun     = "would_run"
+	WouldReuse   = "reuse"
+	UnknownUntil = "unknown_until"
+)
+
+// PlanStep is what a run would do with one step.
+type PlanStep struct {
+	StepID      string       `json:"stepId"`
+	Skill       string       `json:"skill"`
+	Decision    string       `json:"decision"`
+	Until       []string     `json:"until,omitempty"` // steps whose output decides
+	Reason      rondo.Reason `json:"reason"`
+	StaleInput  bool         `json:"staleInput,omitempty"`
+	EstimatedMs *int64       `json:"estimatedMs,omitempty"` // nil = no history
+	Cost        *float64     `json:"estimatedCost,omitempty"`
+}
+
+// PlanSummary adds a plan up.
+type PlanSummary struct {
+	WouldRun      int     `json:"wouldRun"`
+	Reuse         int     `json:"reuse"`
+	Unknown       int     `json:"unknown"`
+	EstimatedMs   int64   `json:"estimatedMs"` // along the critical path, unknown steps running
+	EstimatedCost float64 `json:"estimatedCost"`
+}
+
+// Explanation says why every step of a run did what it did.
+type Explanation struct {
+	RunID string        `json:"runId"`
+	Steps []StepExplain `json:"steps"`
+}
+
+// StepExplain is why one step did what it did.
+type StepExplain struct {
+	StepID        string       `json:"stepId"`
+	Status        string       `json:"status"`
+	Reason        rondo.Reason `json:"reason"`
+	Text          string       `json:"text"` // the reason as a sentence
+	StaleInput    bool         `json:"staleInput,omitempty"`
+	Deterministic *bool        `json:"deterministic,omitempty"`
+	CacheKey      string       `json:"cacheKey,omitempty"`
+	SourceRunID   string       `json:"sourceRunId,omitempty"`
+	ComparedWith  string       `json:"comparedWith,omitempty"` // run whose manifest it was compared with
+	Changed       []Difference `json:"changed,omitempty"`
+}
+
+// Difference is one component of a key that is not as it was.
+type Difference struct {
+	Component string `json:"component"`
+	Before    string `json:"before,omitempty"` // preview
+	After     string `json:"after,omitempty"`
+}
+
+// CacheAnalysis says what the cache was good for in a run.
+type CacheAnalysis struct {
+	TotalSteps  int                 `json:"totalSteps"`
+	CacheHits   int                 `json:"cacheHits"`
+	CacheMisses int                 `json:"cacheMisses"`
+	Steps       []CacheAnalysisStep `json:"steps"`
+	TimeSavedMs int64               `json:"timeSavedMs"`
+	CostSaved   float64             `json:"costSaved"`
+}
+
+// CacheAnalysisStep is one step of a CacheAnalysis.
+type CacheAnalysisStep struct {
+	StepID      string       `json:"stepId"`
+	CacheHit    bool         `json:"cacheHit"`
+	Reason      rondo.Reason `json:"reason"`
+	CacheKey    string       `json:"cacheKey,omitempty"`
+	DurationMs  int64        `json:"durationMs"`
+	TimeSavedMs int64        `json:"timeSavedMs"`
+	CostSaved   float64      `json:"costSaved"`
+}
+
+// Tainted says what a bad entry touched.
+type Tainted struct {
+	Key       string       `json:"key"`
+	Workflow  string       `json:"workflow"`
+	StepID    string       `json:"stepId"`
+	Runs      []TaintedRun `json:"runs"`
+	Artifacts []string     `json:"artifacts"`          // ids, of the step and of what came after it in those runs
+	Rebuilds  []string     `json:"rebuilds,omitempty"` // ids of update runs that were started
+}
+
+// TaintedRun is a run that used a bad entry.
+type TaintedRun struct {
+	RunID     string   `json:"runId"`
+	Status    string   `json:"status"`
+	StepIDs   []string `json:"stepIds"` // the step and what came after it
+	RebuiltBy string   `json:"rebuiltBy,omitempty"`
+}
+
+// Event is one change of a run as streams tell it.
+type Event struct {
+	Seq  int64
+	Run  *rondo.Run     // nil = it did not change
+	Step *rondo.RunStep // without data
+	At   time.Time
+}
