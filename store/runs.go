@@ -64,9 +64,10 @@ type Runs interface {
 	// LookupCache returns what is known of keys, absent ones left out. Tainted and
 	// expired entries are returned as they are: deciding is the caller's.
 	LookupCache(ctx context.Context, tenant string, keys []string, at time.Time) (map[string]CacheLookup, error)
-	// NearestEntry returns the youngest entry of a step of a workflow, or nil: what a
-	// manifest is compared with when there is no base.
-	NearestEntry(ctx context.Context, tenant, workflow, step string) (*rondo.CacheEntry, error)
+	// NearestEntries returns the youngest entry of each of the steps of a workflow,
+	// without Data: what a manifest is compared with when there is no base. Steps
+	// that have none are left out.
+	NearestEntries(ctx context.Context, tenant, workflow string, steps []string) (map[string]rondo.CacheEntry, error)
 	// TouchCache notes when entries were last used; it never moves that back.
 	TouchCache(ctx context.Context, tenant string, used map[string]time.Time) error
 	// CacheList lists entries, newest first, by (created, key).
