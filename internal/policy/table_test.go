@@ -73,7 +73,8 @@ var imports = map[string]rule{
 	"store/sqlite":            {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{sqliteDriver}},
 	"store/postgres":          {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{postgresDriver}},
 	"store/mysql":             {rondo: with(contracts, "store", "store/internal/sqlstore"), third: []string{mysqlDriver}},
-	"store/redis":             {rondo: with(contracts, "store"), third: []string{redisDriver, jsonExperiment}}, // conversations alone
+	"store/hot":               {rondo: with(contracts, "store")},
+	"store/redis":             {rondo: with(contracts, "store"), third: []string{redisDriver, jsonExperiment}}, // conversations and the hot tier of runs
 	"bus":                     {rondo: contracts},
 	"bus/bustest":             {rondo: with(contracts, "bus"), third: []string{cmp, rapid, xsync}},
 	"bus/internal/outage":     {rondo: []string{"."}},
