@@ -61,8 +61,9 @@ type Runs interface {
 	// PutSignals stores signals; one whose ID is there already is left alone.
 	PutSignals(ctx context.Context, signals []RunSignal) error
 
-	// LookupCache returns what is known of keys, absent ones left out. Tainted and
-	// expired entries are returned as they are: deciding is the caller's.
+	// LookupCache returns what is known of keys, and of flights by their other names
+	// ("exec:…"), absent ones left out. Tainted and expired entries are returned as
+	// they are: deciding is the caller's.
 	LookupCache(ctx context.Context, tenant string, keys []string, at time.Time) (map[string]CacheLookup, error)
 	// NearestEntries returns the youngest entry of each of the steps of a workflow,
 	// without Data: what a manifest is compared with when there is no base. Steps
@@ -197,8 +198,10 @@ type OwnedRun struct {
 // CacheLookup is what is known of one key.
 type CacheLookup struct {
 	Entry *rondo.CacheEntry // nil = none
-	// Flying says that someone alive computes it.
+	// Flying says that someone alive computes it, under this fence: a process that
+	// does not know what became of its commit finds its own flight again by it.
 	Flying bool
+	Fence  int64
 }
 
 // The kinds of signal.

@@ -100,6 +100,7 @@ var imports = map[string]rule{
 	"internal/metrics":  {rondo: contracts, third: []string{prometheus}},
 	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics", "internal/turn", "engine/chat"), third: []string{xsync}},
 	"engine/chat":       {rondo: []string{".", "store", "agent", "internal/canon", "internal/turn"}},
+	"engine/runs":       {rondo: with(contracts, "store", "blob", "skill", "internal/canon", "internal/plan"), third: []string{jsonExperiment}},
 
 	// What modules and clients import.
 	"worker":         {rondo: with(contracts, "bus"), third: []string{xsync}},
