@@ -48,6 +48,9 @@ func (c *Client) stream(ctx context.Context, call Call, after string, read func(
 		return nil, c.unreachable(op, err)
 	}
 	defer func() { _ = response.Body.Close() }() // what was not read does not matter
+	if response.StatusCode == http.StatusNoContent {
+		return response.Header, nil // all of the stream is known already
+	}
 	if response.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 		return response.Header, problemIn(op, response, raw)
