@@ -37,7 +37,7 @@ func AsyncAPI(version string, role Role) ([]byte, error) {
 			{"summary", description},
 			{"contentType", "application/json"},
 			{"correlationId", ref("#/components/correlationIds/attempt")},
-			{"payload", object{{"allOf", []object{ref("#/components/schemas/envelope"), {
+			{"payload", object{{"allOf", []object{ref("#/components/schemas/" + envelopeOf(name)), {
 				{"type", "object"},
 				{"properties", object{{"event_type", object{{"const", name}}}, {"payload", payload}}},
 			}}}}},
@@ -57,19 +57,34 @@ func AsyncAPI(version string, role Role) ([]byte, error) {
 		{"operations", operations},
 		{"components", object{
 			{"messages", messages},
-			{"schemas", object{{"envelope", object{
-				{"title", "Envelope"},
-				{"description", "What every event has. Members beyond these are kept."},
-				{"type", "object"},
-				{"properties", append(envelopeMembers(nil), member{"payload", object{{"type", "object"}}})},
-				{"required", required()},
-			}}}},
+			{"schemas", object{
+				{"envelope", envelopeSchema("Envelope", "What every event has that is about a case. Members beyond these are kept.", false)},
+				{"run_envelope", envelopeSchema("Envelope of a run", "What every event has that is about a run. Members beyond these are kept.", true)},
+			}},
 			{"correlationIds", object{{"attempt", object{
 				{"description", "Of a request and its answer: the attempt that asks."},
 				{"location", "$message.payload#/correlation_id"},
 			}}}},
 		}},
 	})
+}
+
+// envelopeOf names the schema of a type's envelope.
+func envelopeOf(eventType string) string {
+	if AboutRun(eventType) {
+		return "run_envelope"
+	}
+	return "envelope"
+}
+
+func envelopeSchema(title, description string, aboutRun bool) object {
+	return object{
+		{"title", title},
+		{"description", description},
+		{"type", "object"},
+		{"properties", append(envelopeMembers(nil, aboutRun), member{"payload", object{{"type", "object"}}})},
+		{"required", required(aboutRun)},
+	}
 }
 
 // servers are the two ways on which events travel.

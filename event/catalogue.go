@@ -30,6 +30,17 @@ const (
 	TypeConversationCompleted = "conversation.completed"
 	TypeConversationFailed    = "conversation.failed"
 
+	TypeRunRequested = "run.requested" // a case asks for a run
+
+	TypeRunStarted   = "run.started"
+	TypeRunCompleted = "run.completed"
+	TypeRunFailed    = "run.failed"
+	TypeRunCancelled = "run.cancelled"
+
+	TypeRunStepRequested = "run.step.requested"
+	TypeRunStepCompleted = "run.step.completed"
+	TypeRunStepFailed    = "run.step.failed"
+
 	TypeSetStatusRequested = "case.set_status.requested"
 	TypeSetStatusCompleted = "case.set_status.completed"
 	TypeSetStatusFailed    = "case.set_status.failed"
@@ -61,6 +72,7 @@ var (
 		TypeConversationCompleted, TypeConversationFailed,
 		TypeSetStatusCompleted, TypeSetStatusFailed,
 		TypeWebhookEmitCompleted,
+		TypeRunStepCompleted, TypeRunStepFailed,
 	}
 	outbound = [...]string{
 		TypeConsentCheckRequested, TypeImagesCheckRequested, TypeAIReviewRequested,
@@ -69,6 +81,7 @@ var (
 		TypeWorkflowStarted, TypeWorkflowHalted, TypeWorkflowCompleted,
 		TypeWorkflowCancelled, TypeWorkflowIntervened,
 		TypeWorkflowSLAWarned, TypeWorkflowSLABreached,
+		TypeRunRequested, TypeRunStarted, TypeRunCompleted, TypeRunFailed, TypeRunCancelled, TypeRunStepRequested,
 	}
 )
 
@@ -82,13 +95,13 @@ func Known(eventType string) bool {
 }
 
 // PublishedByOrchestrator reports whether only the orchestrator may publish the
-// type: what the catalogue says so of, everything else under "workflow.", and
-// the requests of an organisation's own kinds.
+// type: what the catalogue says so of, everything else under "workflow." and
+// "run.", and the requests of an organisation's own kinds.
 func PublishedByOrchestrator(eventType string) bool {
 	switch {
 	case slices.Contains(inbound[:], eventType):
 		return false
-	case slices.Contains(outbound[:], eventType), strings.HasPrefix(eventType, "workflow."):
+	case slices.Contains(outbound[:], eventType), strings.HasPrefix(eventType, "workflow."), strings.HasPrefix(eventType, runPrefix):
 		return true
 	}
 	return strings.HasPrefix(eventType, "ext.") && strings.HasSuffix(eventType, ".requested")

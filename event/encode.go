@@ -31,39 +31,48 @@ func (e *Envelope) Encode() []byte {
 		b = append(b, `,"causation_id":`...)
 		b = appendText(b, e.CausationID)
 	}
-	b = append(b, `,"case_id":`...)
-	b = appendText(b, e.CaseID)
+	aboutRun := AboutRun(e.Type)
+	if !aboutRun || e.CaseID != "" {
+		b = append(b, `,"case_id":`...)
+		b = appendText(b, e.CaseID)
+	}
 	b = append(b, `,"org_id":`...)
 	b = appendText(b, e.OrgID)
-	b = append(b, `,"product_id":`...)
-	b = appendText(b, e.ProductID)
+	if !aboutRun || e.ProductID != "" {
+		b = append(b, `,"product_id":`...)
+		b = appendText(b, e.ProductID)
+	}
+	if aboutRun {
+		b = append(b, `,"run_id":`...)
+		b = appendText(b, e.RunID)
+	}
 	b = append(b, `,"payload":`...)
 	b = appendRaw(b, e.Payload, "{}")
 	if e.Traceparent != "" {
 		b = append(b, `,"traceparent":`...)
 		b = appendText(b, e.Traceparent)
 	}
-	return append(e.appendExtra(b), '}')
+	return append(e.appendExtra(b, aboutRun), '}')
 }
 
 // sizeHint is enough for an envelope without escapes.
 func (e *Envelope) sizeHint() int {
 	const names = 256 // the names of the declared members, the id and the time
 	size := names + len(e.Type) + len(e.CorrelationID) + len(e.CausationID) + len(e.CaseID) +
-		len(e.OrgID) + len(e.ProductID) + len(e.Payload) + len(e.Traceparent)
+		len(e.OrgID) + len(e.ProductID) + len(e.RunID) + len(e.Payload) + len(e.Traceparent)
 	for name, value := range e.Extra {
 		size += len(name) + len(value) + len(`,"":null`)
 	}
 	return size
 }
 
-func (e *Envelope) appendExtra(b []byte) []byte {
+func (e *Envelope) appendExtra(b []byte, aboutRun bool) []byte {
 	if len(e.Extra) == 0 {
 		return b
 	}
 	names := make([]string, 0, len(e.Extra))
 	for name := range e.Extra {
-		if !slices.Contains(members[:], name) {
+		if !slices.Contains(members[:], name) || name == members[memberRunID] && !aboutRun {
 			names = append(names, name)
 		}
 	}

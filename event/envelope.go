@@ -35,9 +35,10 @@ type Envelope struct {
 	OccurredAt    time.Time
 	CorrelationID string
 	CausationID   string // "" = none
-	CaseID        string
+	CaseID        string // "" = none: of an event about a run that no case started
 	OrgID         string
-	ProductID     string
+	ProductID     string          // "" exactly when CaseID is
+	RunID         string          // of an event about a run (AboutRun) alone
 	Payload       json.RawMessage // always a JSON object
 	Traceparent   string          // "" = none
 	Extra         map[string]json.RawMessage

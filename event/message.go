@@ -14,8 +14,8 @@ func MessageSchema(eventType string, payload []byte) ([]byte, error) {
 		{"$id", "urn:rondo:message:" + eventType + ":" + SchemaVersion},
 		{"title", eventType},
 		{"type", "object"},
-		{"properties", append(envelopeMembers(object{{"const", eventType}}), member{"payload", payloadSchema(payload)})},
-		{"required", required()},
+		{"properties", append(envelopeMembers(object{{"const", eventType}}, AboutRun(eventType)), member{"payload", payloadSchema(payload)})},
+		{"required", required(AboutRun(eventType))},
 	})
 }
 
@@ -26,27 +26,35 @@ func FailureSchema() []byte {
 }
 
 // envelopeMembers describes every member of the envelope but the payload.
-func envelopeMembers(eventType object) object {
+func envelopeMembers(eventType object, aboutRun bool) object {
 	id := object{{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}
 	of := func(description string) object {
 		return append(append(object{}, id...), member{"description", description})
 	}
-	return object{
+	caseID, productID, run := of("The case."), of("What the case is about."), object{}
+	if aboutRun {
+		caseID, productID = of("The case that started the run; missing when none did."), of("What that case is about.")
+		run = object{{"run_id", of("The run.")}}
+	}
+	return append(object{
 		{"event_id", object{{"type", "string"}, {"format", "uuid"}, {"description", "New for every event, the same when it is sent again: repeats are told by it."}}},
 		{"event_type", append(object{{"type", "string"}}, eventType...)},
 		{"schema_version", object{{"const", SchemaVersion}}},
 		{"occurred_at", object{{"type", "string"}, {"format", "date-time"}}},
-		{"correlation_id", of("Of a request: new for every attempt. Of an answer: that of the request. Of workflow.* events: the instance.")},
+		{"correlation_id", of("Of a request: new for every attempt. Of an answer: that of the request. Of workflow.* events: the instance. Of what becomes of a run: the run's own.")},
 		{"causation_id", of("The event_id of what caused this.")},
-		{"case_id", of("The case.")},
-		{"org_id", of("Whose case it is.")},
-		{"product_id", of("What the case is about.")},
+		{"case_id", caseID},
+		{"org_id", of("Whose it is.")},
+		{"product_id", productID},
 		{"traceparent", object{{"type", "string"}, {"description", "W3C trace context."}}},
-	}
+	}, run...)
 }
 
-// required are the members that every envelope has.
-func required() []string {
+// required are the members that every envelope has: of a case, or about a run.
+func required(aboutRun bool) []string {
+	if aboutRun {
+		return []string{"event_id", "event_type", "schema_version", "occurred_at", "correlation_id", "org_id", "run_id", "payload"}
+	}
 	return []string{"event_id", "event_type", "schema_version", "occurred_at", "correlation_id", "case_id", "org_id", "product_id", "payload"}
 }
 

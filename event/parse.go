@@ -49,6 +49,7 @@ func parse(raw []byte, limits canon.Limits) (*Envelope, error) {
 	if err := canon.Members(raw, limits, r.member); err != nil {
 		return nil, malformed(err)
 	}
+	r.settle()
 	r.requireAll()
 	if len(r.problems) > 0 {
 		return nil, &rondo.Error{
@@ -92,6 +93,8 @@ func malformed(err error) error {
 type reader struct {
 	envelope *Envelope
 	seen     uint16               // one bit per declared member
+	aboutRun bool                 // known once everything is read
+	held     [len(members)][]byte // members whose meaning depends on the type
 	texts    [len(members)][]byte // the members that are kept as text
 	problems []rondo.FieldError
 }
@@ -99,7 +102,7 @@ type reader struct {
 // The declared members, in the order in which they are written.
 var members = [...]string{
 	"event_id", "event_type", "schema_version", "occurred_at", "correlation_id", "causation_id",
-	"case_id", "org_id", "product_id", "payload", "traceparent",
+	"case_id", "org_id", "product_id", "run_id", "payload", "traceparent",
 }
 
 // Indexes into members.
@@ -113,12 +116,22 @@ const (
 	memberCaseID
 	memberOrgID
 	memberProductID
+	memberRunID
 	memberPayload
 	memberTraceparent
 )
 
-func optional(member int) bool {
-	return member == memberCausationID || member == memberPayload || member == memberTraceparent
+// optional reports whether an envelope may lack a member, or have none in it.
+func (r *reader) optional(member int) bool {
+	switch member {
+	case memberCausationID, memberPayload, memberTraceparent:
+		return true
+	case memberCaseID, memberProductID:
+		return r.aboutRun
+	case memberRunID:
+		return !r.aboutRun
+	}
+	return false
 }
 
 func memberIndex(name []byte) int {
@@ -153,8 +166,42 @@ func (r *reader) member(name, value []byte) {
 			return
 		}
 		e.Payload = value
+	case memberCaseID, memberProductID, memberRunID:
+		r.held[index] = value
 	default:
 		r.opaque(index, value)
+	}
+}
+
+// settle reads what could not be read before the type was known. run_id is a
+// member of events about runs alone: in any other it is an extra one like those
+// that a module invents.
+func (r *reader) settle() {
+	r.aboutRun = AboutRun(string(r.texts[memberEventType]))
+	for _, index := range [...]int{memberCaseID, memberProductID, memberRunID} {
+		value := r.held[index]
+		switch {
+		case value == nil:
+		case index == memberRunID && !r.aboutRun:
+			r.keep(members[index], value)
+		default:
+			r.opaque(index, value)
+		}
+	}
+	if !r.aboutRun {
+		return
+	}
+	for name := range r.envelope.Extra {
+		if strings.EqualFold(name, members[memberRunID]) {
+			r.lookalike(name, members[memberRunID])
+		}
+	}
+	if hasCase, hasProduct := len(r.texts[memberCaseID]) > 0, len(r.texts[memberProductID]) > 0; hasCase != hasProduct {
+		missing := memberCaseID
+		if hasCase {
+			missing = memberProductID
+		}
+		r.problem("required", missing, "is missing: an event about a run has both case_id and product_id, or neither")
 	}
 }
 
@@ -184,6 +231,7 @@ func (r *reader) keepTexts() {
 	e.CaseID = take(memberCaseID)
 	e.OrgID = take(memberOrgID)
 	e.ProductID = take(memberProductID)
+	e.RunID = take(memberRunID)
 	e.Traceparent = take(memberTraceparent)
 	e.SchemaVersion = SchemaVersion
 }
@@ -191,23 +239,31 @@ func (r *reader) keepTexts() {
 // extra keeps a member that is not declared. One that differs from a declared
 // name by case only is refused: some readers would take it for the declared one.
 func (r *reader) extra(name string, value []byte) {
-	for _, declared := range members {
-		if strings.EqualFold(name, declared) {
-			r.problems = append(r.problems, rondo.FieldError{
-				Code: "name", Pointer: "/" + name, Message: "looks like a declared member: write it as " + declared,
-			})
+	for index, declared := range members {
+		if index != memberRunID && strings.EqualFold(name, declared) { // of run_id settle decides
+			r.lookalike(name, declared)
 			return
 		}
 	}
+	r.keep(name, value)
+}
+
+func (r *reader) keep(name string, value []byte) {
 	if r.envelope.Extra == nil {
 		r.envelope.Extra = make(map[string]json.RawMessage)
 	}
 	r.envelope.Extra[name] = value
 }
 
+func (r *reader) lookalike(name, declared string) {
+	r.problems = append(r.problems, rondo.FieldError{
+		Code: "name", Pointer: "/" + name, Message: "looks like a declared member: write it as " + declared,
+	})
+}
+
 func (r *reader) requireAll() {
 	for index := range members {
-		if r.seen&(1<<index) == 0 && !optional(index) {
+		if r.seen&(1<<index) == 0 && !r.optional(index) {
 			r.problem("required", index, "is missing: every envelope has it")
 		}
 	}
@@ -228,7 +284,7 @@ func (r *reader) text(member int, value []byte) ([]byte, bool) {
 }
 
 func (r *reader) opaque(member int, value []byte) {
-	if optional(member) && (string(value) == "null" || string(value) == `""`) {
+	if r.optional(member) && (string(value) == "null" || string(value) == `""`) {
 		return
 	}
 	text, ok := r.text(member, value)

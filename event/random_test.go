@@ -38,6 +38,12 @@ func drawEnvelope(t *rapid.T) *Envelope {
 		Payload:       object.Draw(t, "payload"),
 	}
 	e.EventID[0] |= 1 // never the nil UUID
+	if rapid.Bool().Draw(t, "run") {
+		e.Type, e.RunID = rapid.SampledFrom([]string{TypeRunStarted, TypeRunStepRequested, TypeRunStepFailed}).Draw(t, "run type"), opaque.Draw(t, "run id")
+		if rapid.Bool().Draw(t, "alone") {
+			e.CaseID, e.ProductID = "", ""
+		}
+	}
 	if rapid.Bool().Draw(t, "optional") {
 		e.CausationID, e.Traceparent = opaque.Draw(t, "causation"), opaque.Draw(t, "trace")
 	}
@@ -68,6 +74,8 @@ func TestParseOfEncodeIsTheSameEnvelope(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(full(f).Encode())
 	f.Add(with(f, "payload", ""))
+	f.Add(ofRun(f).Encode())
+	f.Add(with(f, "run_id", "7"))
 	f.Add([]byte(`{"event_id":1,"EVENT_ID":2}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		first, err := Parse(raw)

@@ -13,12 +13,14 @@ const (
 	RoleAIReview     Role = "ai-review"
 	RoleHumanReview  Role = "human-review"
 	RoleConversation Role = "conversations" // served by Rondo itself
+	RoleRuns         Role = "runs"          // served by Rondo itself
+	RoleRunWorker    Role = "run-workers"   // whoever does the work of remote skills
 	RoleWebhooks     Role = "webhooks"
 )
 
 // Roles lists them, the orchestrator first. The caller owns the result.
 func Roles() []Role {
-	return []Role{RoleOrchestrator, RoleConsent, RoleClinicalAPI, RoleAIReview, RoleHumanReview, RoleConversation, RoleWebhooks}
+	return []Role{RoleOrchestrator, RoleConsent, RoleClinicalAPI, RoleAIReview, RoleHumanReview, RoleConversation, RoleRuns, RoleRunWorker, RoleWebhooks}
 }
 
 // partners are the modules at the other end of a type's stream.
@@ -32,12 +34,16 @@ func partners(eventType string) []Role {
 		return []Role{RoleHumanReview}
 	case TypeConversationRequested, TypeConversationCompleted, TypeConversationFailed:
 		return []Role{RoleConversation}
+	case TypeRunRequested:
+		return []Role{RoleRuns}
+	case TypeRunStepRequested, TypeRunStepCompleted, TypeRunStepFailed:
+		return []Role{RoleRunWorker}
 	case TypeCaseCreated, TypeCaseWorkflowCompleted,
 		TypeImagesCheckRequested, TypeImagesCheckCompleted, TypeImagesCheckFailed,
 		TypeSetStatusRequested, TypeSetStatusCompleted, TypeSetStatusFailed:
 		return []Role{RoleClinicalAPI}
 	}
-	return []Role{RoleWebhooks} // workflow.*
+	return []Role{RoleWebhooks} // workflow.* and what becomes of runs
 }
 
 // takesPart reports whether a role sends or receives the type, and which.
