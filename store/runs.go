@@ -58,7 +58,8 @@ type Runs interface {
 	ClaimRuns(ctx context.Context, owner string, at time.Time, limit int) ([]OwnedRun, error)
 	// Signals returns what others want of the runs that owner owns, oldest first.
 	Signals(ctx context.Context, owner string, limit int) ([]RunSignal, error)
-	// PutSignals stores signals; one whose ID is there already is left alone.
+	// PutSignals stores signals; one whose ID is there already, or whose run is not
+	// there or has ended, is left alone.
 	PutSignals(ctx context.Context, signals []RunSignal) error
 
 	// LookupCache returns what is known of keys, and of flights by their other names
@@ -77,7 +78,8 @@ type Runs interface {
 	CacheStats(ctx context.Context, filter CacheFilter) (CacheStats, error)
 	// EvictCache removes entries that the filter names, at most limit, oldest used
 	// first, and returns how many. A live flight of an entry stays. Rows without an
-	// entry whose flight is dead go as well.
+	// entry whose flight is dead go as well, and so do artifacts that nothing refers
+	// to any more.
 	EvictCache(ctx context.Context, filter CacheFilter, at time.Time, limit int) (int, error)
 	// TaintCache marks an entry bad; CodeNotFound when there is none.
 	TaintCache(ctx context.Context, tenant, key, why string) (rondo.CacheEntry, error)
@@ -94,12 +96,13 @@ type Runs interface {
 	// CountRunSteps counts the steps of runs by the status of their last attempt.
 	// Pending ones are not in it.
 	CountRunSteps(ctx context.Context, runs []rondo.ID) (map[rondo.ID]map[rondo.RunStepStatus]int, error)
-	// StepHistory returns how long computing a step of a workflow took and cost, from
-	// its newest entries.
+	// StepHistory returns how long computing the steps of a workflow took and cost,
+	// from the youngest entry of each.
 	StepHistory(ctx context.Context, tenant, workflow string) (map[string]StepCost, error)
 
 	// Artifact returns one, or CodeNotFound; Artifacts those with the ids that are
-	// there; RunArtifacts what the steps of a run have attached, made or reused.
+	// there, by id; RunArtifacts what the steps of a run have attached, made or
+	// reused, by id; step "" is every step.
 	Artifact(ctx context.Context, tenant string, id rondo.ID) (rondo.Artifact, error)
 	Artifacts(ctx context.Context, tenant string, ids []rondo.ID) ([]rondo.Artifact, error)
 	RunArtifacts(ctx context.Context, tenant string, run rondo.ID, step string) ([]rondo.Artifact, error)
@@ -128,12 +131,14 @@ type RunCommit struct {
 
 // RunWrite is everything one batch makes durable about one run.
 type RunWrite struct {
-	// Run replaces the stored run, or is new (Insert). Its Seq is the new one.
-	// Owner becomes its owner while it has not ended; an ended run has none.
+	// Run replaces the stored run, or is new (Insert). Of a stored one only status,
+	// error, total steps, StartedAt, CompletedAt and Seq are replaced: the rest is
+	// fixed when it is inserted. Owner becomes its owner while it has not ended; an
+	// ended run has none, and what was signalled to it is gone.
 	Run    *rondo.Run
 	Insert bool
-	// Resume takes a run that has ended as From and starts it again with a higher
-	// fence: CodeWrongState when its status is another.
+	// Resume takes a run that has ended with this status and starts it again with a
+	// higher fence: CodeWrongState when its status is another.
 	Resume rondo.RunStatus
 	Fence  int64 // the run's; ignored with Insert and Resume
 	// Steps replace the rows with the same (step, attempt), or are new.
@@ -146,7 +151,9 @@ type RunWrite struct {
 	Artifacts []rondo.Artifact // new
 	Signals   []rondo.ID       // that were obeyed: removed
 	Outbox    []rondo.Outgoing // as Write.Outbox
-	Raised    []rondo.RaisedEvent
+	// Raised are kept until they are confirmed; one whose event id is there already
+	// is left alone.
+	Raised []rondo.RaisedEvent
 }
 
 // Takeoff asks for a flight and names the row that says so.
@@ -176,6 +183,9 @@ type RunResult struct {
 	// Flights are in the order of Takeoffs, Landed in that of Landings.
 	Flights []Flight
 	Landed  []bool
+	// Seqs are the numbers of Outbox and then of the Outbox of every takeoff that
+	// was taken, as Committed.Seqs.
+	Seqs []int64
 }
 
 // Flight is what a takeoff met.

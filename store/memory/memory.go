@@ -25,6 +25,7 @@ import (
 var (
 	_ store.Store         = (*Store)(nil)
 	_ store.Conversations = (*Store)(nil)
+	_ store.Runs          = (*Store)(nil)
 )
 
 // Options say how a store is opened.
@@ -57,6 +58,8 @@ type Store struct {
 
 	conversations map[string]*conversationRow
 	keys          map[store.ConversationKey]*keyRow
+
+	runs runs
 }
 
 // Open returns an empty store.
@@ -76,6 +79,8 @@ func Open(opts Options) *Store {
 
 		conversations: map[string]*conversationRow{},
 		keys:          map[store.ConversationKey]*keyRow{},
+
+		runs: newRuns(),
 	}
 }
 
