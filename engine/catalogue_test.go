@@ -193,7 +193,7 @@ func TestStepKindsAreJudgedWhole(t *testing.T) {
 	}{
 		"built-in name":  {"halt", weigh, []string{"/name"}},
 		"built-in too":   {"converse", weigh, []string{"/name"}},
-		"kept name":      {"start_run", weigh, []string{"/name"}},
+		"built-in run":   {"start_run", weigh, []string{"/name"}},
 		"no word":        {"Weigh it", weigh, []string{"/name"}},
 		"name and shape": {"", `{"behaviour":"dream"}`, []string{"/name", "/contract/behaviour"}},
 		"foreign events": {"weigh", `{"behaviour":"request","outcomes":[{"outcome":"on_complete"}],"events":{"requested":"ai_review.requested","completed":"ext.w.completed","failed":"ext.w.failed"}}`, []string{"/contract/events/requested"}},

@@ -115,8 +115,10 @@ func contractPayloads(c *definition.Contract, found map[string][]byte) {
 	if c.Completed != "" {
 		found[c.Completed] = written.OutputSchema
 	}
-	if c.Failed != "" {
-		found[c.Failed] = event.FailureSchema()
+	for _, eventType := range []string{c.Failed, c.Cancelled} {
+		if eventType != "" {
+			found[eventType] = event.FailureSchema()
+		}
 	}
 }
 

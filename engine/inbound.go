@@ -150,13 +150,7 @@ func (e *Engine) learnKinds(ctx context.Context) error {
 			e.types.learn(name, nil)
 			continue
 		}
-		var types []string
-		for _, answer := range []string{contract.Completed, contract.Failed} {
-			if answer != "" {
-				types = append(types, answer)
-			}
-		}
-		e.types.learn(name, types)
+		e.types.learn(name, contract.Answers())
 	}
 	return nil
 }

@@ -60,8 +60,6 @@ func checkStepKind(name string, contract []byte) error {
 	var wrong []rondo.FieldError
 	if _, builtin := builtinKind(name); builtin {
 		wrong = append(wrong, rondo.FieldError{Code: "name_taken", Pointer: "/name", Message: "a built-in kind has this name; choose another"})
-	} else if definition.ReservedKind(name) {
-		wrong = append(wrong, rondo.FieldError{Code: "name_reserved", Pointer: "/name", Message: "start_run is kept for a built-in kind that starts runs; choose another name"})
 	} else if !word(name) {
 		wrong = append(wrong, rondo.FieldError{Code: "not_a_word", Pointer: "/name", Message: wordRule})
 	}

@@ -88,7 +88,7 @@ type contract struct {
 }
 
 // clientKinds are the built-in kinds that a client can drive by itself, asking
-// modules; conversations are Rondo's own.
+// modules; conversations and runs are Rondo's own.
 func clientKinds(t *testing.T) map[string]contract {
 	t.Helper()
 	kinds := map[string]contract{}
@@ -97,7 +97,7 @@ func clientKinds(t *testing.T) map[string]contract {
 		if err := json.Unmarshal(kind.Contract, &c); err != nil {
 			t.Fatal(err)
 		}
-		if c.Client.Endpoint != "" && c.Events.Completed != "" && c.Client.Module != "conversations" {
+		if c.Client.Endpoint != "" && c.Events.Completed != "" && c.Client.Module != "conversations" && c.Client.Module != "runs" {
 			kinds[kind.Name] = c
 		}
 	}

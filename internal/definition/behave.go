@@ -86,12 +86,14 @@ func checkAwaited(eventType, at string, p *problems) {
 		p.add("event_type_invalid", at, "%s is not an event type; use lower-case words joined by dots, e.g. ext.contract.signed", quote(eventType))
 	case eventType == event.TypeCaseCreated:
 		p.add("event_type_not_awaitable", at, "%s begins a case and never comes again for it; wait for another type", quote(eventType))
+	case event.RunAnswer(eventType):
+		p.add("event_type_not_awaitable", at, "%s answers a step of a run and never comes to a case; start the run by a step of kind start_run", quote(eventType))
 	case event.PublishedByOrchestrator(eventType):
 		p.add("event_type_not_awaitable", at, "only the orchestrator publishes %s, so nobody can send it; wait for what a module publishes", quote(eventType))
 	case !event.Known(eventType) && !strings.HasPrefix(eventType, ExtPrefix):
 		var awaitable []string
 		for _, known := range event.Types() {
-			if known != event.TypeCaseCreated && !event.PublishedByOrchestrator(known) {
+			if known != event.TypeCaseCreated && !event.PublishedByOrchestrator(known) && !event.RunAnswer(known) {
 				awaitable = append(awaitable, known)
 			}
 		}

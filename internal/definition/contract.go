@@ -45,6 +45,7 @@ type Contract struct {
 	Requested       string                     // event type to publish; "" = none
 	Completed       string                     // event type that answers it; "" = none
 	Failed          string                     // event type that says it failed; "" = none
+	Cancelled       string                     // event type that says it was called off, a failure like any other; "" = none
 	Request         map[string]Selector        // payload member → where it comes from; behaviour request only
 	OutputSchema    *Schema                    // nil = any object
 	Outcomes        []OutcomeRule              // behaviour request: first match wins; none = contract_violation
@@ -59,6 +60,27 @@ type Contract struct {
 
 // JSON is the contract as it was written. The caller must not change it.
 func (c *Contract) JSON() json.RawMessage { return c.raw }
+
+// Answers lists the event types that end an attempt, the completed one first.
+func (c *Contract) Answers() []string {
+	var types []string
+	for _, eventType := range [...]string{c.Completed, c.Failed, c.Cancelled} {
+		if eventType != "" {
+			types = append(types, eventType)
+		}
+	}
+	return types
+}
+
+// AnsweredBy reports whether events of a type end an attempt.
+func (c *Contract) AnsweredBy(eventType string) bool {
+	return eventType != "" && (eventType == c.Completed || c.FailedBy(eventType))
+}
+
+// FailedBy reports whether events of a type say that an attempt failed.
+func (c *Contract) FailedBy(eventType string) bool {
+	return eventType != "" && eventType != c.Completed && (eventType == c.Failed || eventType == c.Cancelled)
+}
 
 // OutcomeRule maps an output to an outcome. When has the single root `output`;
 // nil always matches.

@@ -43,6 +43,7 @@ type eventsJSON struct {
 	Requested string `json:"requested"`
 	Completed string `json:"completed"`
 	Failed    string `json:"failed"`
+	Cancelled string `json:"cancelled"`
 }
 
 type outcomeJSON struct {
@@ -92,7 +93,7 @@ func readContract(raw []byte, custom bool, p *problems) *Contract {
 	}
 	c := &Contract{
 		Behaviour: written.Behaviour,
-		Requested: written.Events.Requested, Completed: written.Events.Completed, Failed: written.Events.Failed,
+		Requested: written.Events.Requested, Completed: written.Events.Completed, Failed: written.Events.Failed, Cancelled: written.Events.Cancelled,
 		Defaults:       written.Defaults,
 		Request:        written.Request,
 		ClientModule:   written.Client.Module,
@@ -275,18 +276,18 @@ func readWhen(src, at string, p *problems) *cond.Expr {
 // readEvents checks that the contract names the events its behaviour needs, and
 // no others.
 func readEvents(c *Contract, custom bool, p *problems) {
-	needs := map[Behaviour][3]bool{ // requested, completed, failed
-		BehaviourRequest: {true, true, true},
-		BehaviourEmit:    {true, false, false},
-		BehaviourFinal:   {true, false, false},
+	needs := map[Behaviour][4]bool{ // requested, completed, failed, cancelled
+		BehaviourRequest: {true, true, true, false},
+		BehaviourEmit:    {true, false, false, false},
+		BehaviourFinal:   {true, false, false, false},
 	}
-	mayHave := map[Behaviour][3]bool{
-		BehaviourRequest: {true, true, true},
-		BehaviourEmit:    {true, true, false},
-		BehaviourFinal:   {true, false, false},
+	mayHave := map[Behaviour][4]bool{
+		BehaviourRequest: {true, true, true, true},
+		BehaviourEmit:    {true, true, false, false},
+		BehaviourFinal:   {true, false, false, false},
 	}
 	seen := map[string]bool{}
-	for i, e := range []struct{ name, eventType string }{{"requested", c.Requested}, {"completed", c.Completed}, {"failed", c.Failed}} {
+	for i, e := range []struct{ name, eventType string }{{"requested", c.Requested}, {"completed", c.Completed}, {"failed", c.Failed}, {"cancelled", c.Cancelled}} {
 		at := pointer("events", e.name)
 		if e.eventType == "" {
 			if needs[c.Behaviour][i] {
@@ -306,7 +307,7 @@ func readEvents(c *Contract, custom bool, p *problems) {
 			p.add("event_type_reserved", at, "only the orchestrator publishes %s, so nobody could answer with it; end it otherwise, e.g. in .%s", quote(e.eventType), e.name)
 		}
 		if seen[e.eventType] {
-			p.add("event_type_repeated", at, "%s is already another event of this kind; the three must differ", quote(e.eventType))
+			p.add("event_type_repeated", at, "%s is already another event of this kind; they must all differ", quote(e.eventType))
 		}
 		seen[e.eventType] = true
 	}

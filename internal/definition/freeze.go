@@ -194,10 +194,8 @@ func (s *Snapshot) index(d *document) error {
 	for _, id := range order {
 		s.reachable[id] = g.reachableFrom(id)
 		contract := s.Steps[id].Contract
-		for _, eventType := range []string{contract.Completed, contract.Failed} {
-			if eventType != "" {
-				s.byEvent[eventType] = append(s.byEvent[eventType], s.Steps[id])
-			}
+		for _, eventType := range contract.Answers() {
+			s.byEvent[eventType] = append(s.byEvent[eventType], s.Steps[id])
 		}
 		if awaited := s.Steps[id].WaitFor; awaited != "" {
 			s.waiting[awaited] = append(s.waiting[awaited], s.Steps[id])

@@ -24,10 +24,6 @@ func BuiltinKinds() []rondo.StepKind {
 	return kinds
 }
 
-// ReservedKind reports whether a name is kept for a kind that starts one of the
-// other faces: an organisation's own kind cannot have it.
-func ReservedKind(name string) bool { return name == "start_run" }
-
 // builtinContracts compiles the catalogue on first use; it never changes. A
 // test holds that every file of the catalogue compiles.
 var builtinContracts = sync.OnceValue(func() map[string]*Contract {

@@ -200,7 +200,7 @@ func checkSnapshot(t fataler, s *Snapshot) {
 		if (step.Contract.Behaviour == BehaviourCondition) != (step.Expr != nil) {
 			t.Fatalf("%s: a condition and only a condition has an expression", id)
 		}
-		for _, eventType := range []string{step.Contract.Completed, step.Contract.Failed} {
+		for _, eventType := range step.Contract.Answers() {
 			if eventType != "" && (!slices.Contains(s.InboundTypes(), eventType) || !slices.Contains(s.StepsFor(eventType), step)) {
 				t.Fatalf("%s is not found by %s", id, eventType)
 			}

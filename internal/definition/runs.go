@@ -141,7 +141,7 @@ func (c *runChecker) checkStep(at string, step runStepJSON, ids []string) {
 		c.checkSelector(step.Input[name], at+pointer("input", name), step.ID, ids, 0)
 	}
 	if step.Raise != nil {
-		if t := step.Raise.EventType; !isEventType(t) || event.PublishedByOrchestrator(t) || !event.Known(t) && !strings.HasPrefix(t, ExtPrefix) {
+		if t := step.Raise.EventType; !isEventType(t) || event.PublishedByOrchestrator(t) || event.RunAnswer(t) || !event.Known(t) && !strings.HasPrefix(t, ExtPrefix) {
 			c.add("event_type_invalid", at+"/raise/event_type", "%s cannot be raised; use a type of your own, e.g. ext.campaign.built", quote(t))
 		}
 		for name, selector := range map[string]json.RawMessage{"case_id": step.Raise.CaseID, "payload": step.Raise.Payload} {

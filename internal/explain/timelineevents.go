@@ -152,5 +152,5 @@ func (f *Facts) requested(e *rondo.EventRecord) bool {
 
 func answers(step *definition.Step, eventType string) bool {
 	c := step.Contract
-	return c.Behaviour == definition.BehaviourRequest && (c.Completed == eventType || c.Failed == eventType)
+	return c.Behaviour == definition.BehaviourRequest && c.AnsweredBy(eventType)
 }

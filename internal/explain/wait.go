@@ -123,10 +123,6 @@ func (f *Facts) wakes(w *Wait, att *rondo.Attempt, step *definition.Step) {
 		if contract.Requested == event.TypeConversationRequested && f.Instance.Mode == rondo.ModeActive && f.Conversation != nil {
 			w.Conversation, w.User = Text(f.Conversation(att.CorrelationID)), Text(text(att.Input, "user"))
 		}
-		for _, name := range []string{contract.Completed, contract.Failed} {
-			if name != "" {
-				w.Events = append(w.Events, name)
-			}
-		}
+		w.Events = append(w.Events, contract.Answers()...)
 	}
 }

@@ -31,7 +31,7 @@ func (m *move) apply(j judgement, e *event.Envelope) *failure {
 	} else {
 		defer m.rememberAnswer(step, e.Type, att.CorrelationID)
 	}
-	if step.Contract.Failed == e.Type && step.Contract.Completed != e.Type {
+	if step.Contract.FailedBy(e.Type) {
 		failed := readFailure(payload, step)
 		m.failLive(i, step, failed)
 		return &failed

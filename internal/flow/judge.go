@@ -215,7 +215,7 @@ func (m *move) neverAsked(e *event.Envelope) bool {
 	}
 	for id, life := range inst.Machine.Steps {
 		step := m.snap.Steps[id] // nil = a migration has left it behind
-		if step != nil && step.Contract.Completed != e.Type && step.Contract.Failed != e.Type {
+		if step != nil && !step.Contract.AnsweredBy(e.Type) {
 			continue
 		}
 		open := 0
@@ -255,8 +255,7 @@ func (m *move) answers(att *rondo.Attempt, eventType string) bool {
 	if !m.behaves(att, definition.BehaviourRequest) {
 		return false
 	}
-	contract := m.snap.Steps[att.StepID].Contract
-	return contract.Completed == eventType || contract.Failed == eventType
+	return m.snap.Steps[att.StepID].Contract.AnsweredBy(eventType)
 }
 
 // relay passes an inbound event on to its own stream. It counts to the instance

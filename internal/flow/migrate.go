@@ -207,7 +207,7 @@ func incompatible(was, is *definition.Step) string {
 	switch {
 	case a.Behaviour != b.Behaviour:
 		return fmt.Sprintf("one is %s, the other %s", a.Behaviour, b.Behaviour)
-	case a.Behaviour == definition.BehaviourRequest && (a.Requested != b.Requested || a.Completed != b.Completed || a.Failed != b.Failed):
+	case a.Behaviour == definition.BehaviourRequest && (a.Requested != b.Requested || !slices.Equal(a.Answers(), b.Answers())):
 		return fmt.Sprintf("one asks with %s, the other with %s", a.Requested, b.Requested)
 	case a.Behaviour == definition.BehaviourWait && was.WaitFor != is.WaitFor:
 		return fmt.Sprintf("one waits for %s, the other for %s", was.WaitFor, is.WaitFor)

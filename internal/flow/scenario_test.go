@@ -149,7 +149,7 @@ func (w *world) command(t *testing.T, line string) string {
 		return w.tell(t, w.inbound(verb, w.caseID, payload), args[1:])
 	case "event":
 		return w.tell(t, w.inbound(args[1], "c-outside", payload), args[2:])
-	case "complete", "fail":
+	case "complete", "fail", "call-off":
 		return w.tell(t, w.answer(t, verb, args[1], payload), args[2:])
 	case "advance":
 		w.pass(t, args[1])
@@ -206,7 +206,7 @@ func (w *world) pass(t *testing.T, text string) {
 	w.now = w.now.Add(d)
 }
 
-// answer is the completed or failed event of a step.
+// answer is the completed, failed or cancelled event of a step.
 func (w *world) answer(t *testing.T, verb, name string, payload json.RawMessage) *event.Envelope {
 	name, number, numbered := strings.Cut(name, "#")
 	step := w.state.Start.Snapshot.Steps[name]
@@ -226,8 +226,11 @@ func (w *world) answer(t *testing.T, verb, name string, payload json.RawMessage)
 		correlation = all[n-1]
 	}
 	eventType := step.Contract.Completed
-	if verb == "fail" {
+	switch verb {
+	case "fail":
 		eventType = step.Contract.Failed
+	case "call-off":
+		eventType = step.Contract.Cancelled
 	}
 	return w.inbound(eventType, correlation, payload)
 }
