@@ -33,6 +33,9 @@ const (
 	kong           = "github.com/alecthomas/kong"
 	cmp            = "github.com/google/go-cmp"
 	rapid          = "pgregory.net/rapid"
+	goleak         = "go.uber.org/goleak"
+	minio          = "github.com/minio/minio-go/v7"
+	ssrf           = "code.dny.dev/ssrf"
 )
 
 // The layers that rows below are built from. Each may import those above it.
@@ -93,6 +96,25 @@ var imports = map[string]rule{
 	"agent/breaker":           {rondo: []string{".", "agent"}},
 	"agent/agenttest":         {rondo: []string{".", "agent"}},
 
+	// The ports to where artifacts are kept and to who does the work of run steps.
+	"blob":                  {rondo: []string{"."}},
+	"blob/blobtest":         {rondo: []string{".", "blob"}},
+	"blob/file":             {rondo: []string{".", "blob"}},
+	"blob/s3":               {rondo: []string{".", "blob"}, third: []string{minio, xsync}},
+	"blob/blobs":            {rondo: []string{".", "blob", "blob/file", "blob/s3"}},
+	"skill":                 {rondo: []string{"."}},
+	"skill/skilltest":       {rondo: []string{".", "skill"}, third: []string{goleak}},
+	"skill/internal/spec":   {rondo: []string{".", "internal/canon"}},
+	"skill/internal/answer": {rondo: []string{".", "skill"}},
+	"skill/internal/text":   {rondo: []string{"."}},
+	"skill/internal/schema": {rondo: []string{"."}, third: []string{jsonSchema}},
+	"internal/guard":        {rondo: []string{"."}, third: []string{ssrf}}, // requests to where tenants say
+	"skill/exec":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec"}},
+	"skill/http":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "internal/guard"}},
+	"skill/llm":             {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "skill/internal/schema", "internal/guard"}},
+	"skill/template":        {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text"}},
+	"skill/skills":          {rondo: []string{".", "skill", "skill/exec", "skill/http", "skill/llm", "skill/template", "skill/internal/spec", "internal/canon", "internal/guard"}},
+
 	// The application: the core and the ports, no driver of a technology. The
 	// embedded bus is none: it stands on the store port alone, and the engine
 	// needs to know that a commit already made its events durable.
@@ -105,6 +127,7 @@ var imports = map[string]rule{
 	// What modules and clients import.
 	"worker":         {rondo: with(contracts, "bus"), third: []string{xsync}},
 	"worker/httpbus": {rondo: with(contracts, "bus")},
+	"worker/steps":   {rondo: with(contracts, "bus", "worker", "skill")},
 	"client":         {rondo: contracts},
 	"modules":        {rondo: with(contracts, "bus", "worker"), third: []string{xsync}},
 
@@ -118,13 +141,13 @@ var imports = map[string]rule{
 
 	// The edges.
 	"internal/auth":    {rondo: contracts, third: []string{jwx, jsonExperiment}},
-	"internal/httpapi": {rondo: with(services, "agent", "engine/chat", "internal/turn"), third: []string{huma, jsonExperiment}},
+	"internal/httpapi": {rondo: with(services, "agent", "engine/chat", "engine/runs", "internal/turn"), third: []string{huma, jsonExperiment}},
 	"internal/config":  {rondo: contracts, third: []string{yaml}},
 	"internal/cli": {
 		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench", "internal/demo"),
 		third: []string{kong, yaml, xterm},
 	},
-	"internal/demo":  {rondo: with(services, "worker", "modules")},
+	"internal/demo":  {rondo: with(services, "worker", "modules", "skill")},
 	"internal/bench": {rondo: with(services, "agent", "agent/scripted", "engine/chat", "bus/embedded", "worker", "modules", "client", "internal/app")},
 	"internal/app":   {anything: true}, // the only composition root
 	"cmd/rondo":      {rondo: []string{".", "internal/cli", "internal/app"}},
