@@ -1,0 +1,110 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/plan"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// Explain says of every step of a run why it did what it did, in the order of the
+// file. What its key is made of is compared with the same step of the base run, or
+// without one with the nearest entry: the youngest that was there when the step
+// began.
+func (s *Service) Explain(ctx context.Context, p rondo.Principal, id rondo.ID) (Explanation, error) {
+	run, w, rows, err := s.history(ctx, p.Tenant, id, true)
+	if err != nil {
+		return Explanation{}, err
+	}
+	base, err := s.baseRows(ctx, run)
+	if err != nil {
+		return Explanation{}, err
+	}
+	explanation := Explanation{RunID: id.String(), Steps: make([]StepExplain, 0, len(w.Steps))}
+	for _, row := range lastAttempts(id, w, rows) {
+		step := StepExplain{
+			StepID: row.StepID, Status: string(row.Status), Reason: row.Reason, Text: explainText(&row),
+			StaleInput: row.StaleInput, Deterministic: row.Deterministic, CacheKey: row.CacheKey, SourceRunID: idText(row.SourceRunID),
+		}
+		before, with, err := s.comparable(ctx, run, base, &row)
+		if err != nil {
+			return Explanation{}, err
+		}
+		if before != nil {
+			step.ComparedWith = with.String()
+			step.Changed = differences(before, row.Manifest)
+		}
+		explanation.Steps = append(explanation.Steps, step)
+	}
+	return explanation, nil
+}
+
+// baseRows reads the steps of a run's base; nil without one, or when it is not
+// kept any more.
+func (s *Service) baseRows(ctx context.Context, run *rondo.Run) (map[string]rondo.RunStep, error) {
+	if run.BaseRunID.IsZero() {
+		return nil, nil
+	}
+	rows, err := s.store.RunSteps(ctx, run.BaseRunID, 0, true)
+	if err != nil {
+		return nil, rondo.Op("read the steps of the base run", err)
+	}
+	return lastByStep(rows), nil
+}
+
+// comparable finds the manifest that a step's own is compared with, and the run it
+// is of; nil when there is none, or nothing to compare.
+func (s *Service) comparable(ctx context.Context, run *rondo.Run, base map[string]rondo.RunStep, row *rondo.RunStep) (json.RawMessage, rondo.ID, error) {
+	if len(row.Manifest) == 0 {
+		return nil, rondo.ID{}, nil
+	}
+	if before, here := base[row.StepID]; here && len(before.Manifest) > 0 {
+		return before.Manifest, run.BaseRunID, nil
+	}
+	if row.Status == rondo.RunStepSkipped || row.StartedAt.IsZero() || row.Reason.Code == rondo.ReasonFirstRun {
+		return nil, rondo.ID{}, nil
+	}
+	nearest, err := s.store.CacheList(ctx,
+		store.CacheFilter{TenantID: run.TenantID, Workflow: run.WorkflowName, Step: row.StepID},
+		store.CachePage{Before: row.StartedAt, Limit: 1})
+	if err != nil {
+		return nil, rondo.ID{}, rondo.Op("find the nearest entry", err)
+	}
+	if len(nearest) == 0 || len(nearest[0].Manifest) == 0 {
+		return nil, rondo.ID{}, nil
+	}
+	return nearest[0].Manifest, nearest[0].RunID, nil
+}
+
+// explainText is why a step did what it did, as a sentence.
+func explainText(row *rondo.RunStep) string {
+	switch {
+	case row.Status == rondo.RunStepPending:
+		return "nothing was done about it yet"
+	case row.Reason.Code == "" && row.Error != nil:
+		return row.Error.Message
+	case row.Reason.Code == "" && row.Status == rondo.RunStepCancelled:
+		return "the run ended before it was its turn"
+	}
+	return plan.Sentence(row.Reason)
+}
+
+// differences are the components of a key that are not as they were. A manifest
+// that cannot be read says nothing.
+func differences(before, after json.RawMessage) []Difference {
+	was, err := plan.DecodeManifest(before)
+	if err != nil {
+		return nil
+	}
+	is, err := plan.DecodeManifest(after)
+	if err != nil {
+		return nil
+	}
+	var changed []Difference
+	for _, d := range plan.Diff(was, is) {
+		changed = append(changed, Difference{Component: d.Name, Before: d.Before.Preview, After: d.After.Preview})
+	}
+	return changed
+}

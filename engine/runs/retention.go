@@ -1,0 +1,137 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+)
+
+const (
+	purgeBatch = 100    // runs that one call of the store removes
+	purgeSweep = 10_000 // runs that one sweep removes of one policy
+	// blobRest is how old bytes are before they are removed: what a step is putting
+	// right now is named by no artifact yet.
+	blobRest = time.Hour
+)
+
+// sweep writes down what was used and removes what need not be kept. Any number of
+// processes may do so at once. A part that fails does not keep the others from
+// being done.
+func (s *Service) sweep(ctx context.Context) error {
+	return errors.Join(
+		rondo.Op("note the use of cache entries", s.uses.flush(ctx, s.store)),
+		rondo.Op("evict cache entries", s.sweepCache(ctx)),
+		rondo.Op("remove ended runs", s.sweepRuns(ctx)),
+	)
+}
+
+// sweepCache evicts entries by age and by size.
+func (s *Service) sweepCache(ctx context.Context) error {
+	now := s.now()
+	if _, err := s.evict(ctx, store.CacheFilter{Expired: now}, 0); err != nil {
+		return err
+	}
+	if age := s.cfg.CacheMaxAge; age > 0 {
+		if _, err := s.evict(ctx, store.CacheFilter{Before: now.Add(-age)}, 0); err != nil {
+			return err
+		}
+	}
+	return s.shrinkCache(ctx)
+}
+
+// shrinkCache evicts what is above CacheMaxBytes. How many entries that is can
+// only be guessed from their mean size, so it looks again.
+func (s *Service) shrinkCache(ctx context.Context) error {
+	for most := s.cfg.CacheMaxBytes; most > 0 && ctx.Err() == nil; {
+		stats, err := s.store.CacheStats(ctx, store.CacheFilter{})
+		if err != nil || stats.Bytes <= most || stats.Entries == 0 {
+			return err
+		}
+		mean := max(1, stats.Bytes/stats.Entries)
+		removed, err := s.evict(ctx, store.CacheFilter{}, int(max(1, (stats.Bytes-most)/mean)))
+		if err != nil || removed == 0 {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// sweepRuns removes ended runs that are older than the policy of their tenant, or
+// the policy of all, or the configuration says, and then bytes that nothing names.
+func (s *Service) sweepRuns(ctx context.Context) error {
+	keep, err := s.keepRuns(ctx)
+	if err != nil {
+		return err
+	}
+	var hashes []string
+	for tenant, kept := range keep {
+		if kept <= 0 {
+			continue
+		}
+		gone, err := s.purge(ctx, tenant, s.now().Add(-kept))
+		hashes = append(hashes, gone...)
+		if err != nil {
+			s.orphans.add(hashes, s.now())
+			return err
+		}
+	}
+	s.orphans.add(hashes, s.now())
+	return s.removeBlobs(ctx)
+}
+
+// keepRuns is how long ended runs are kept, by tenant; "" is every tenant without
+// a policy of its own, 0 is for ever.
+func (s *Service) keepRuns(ctx context.Context) (map[string]time.Duration, error) {
+	keep := map[string]time.Duration{"": s.cfg.RunRetention}
+	if s.cfg.Retention == nil {
+		return keep, nil
+	}
+	policies, err := s.cfg.Retention.RetentionPolicies(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, policy := range policies {
+		if policy.OrgID != "" || policy.KeepFinished > 0 {
+			keep[policy.OrgID] = policy.KeepFinished
+		}
+	}
+	return keep, nil
+}
+
+// purge removes runs of a tenant and returns the content of artifacts that went.
+func (s *Service) purge(ctx context.Context, tenant string, before time.Time) ([]string, error) {
+	var hashes []string
+	for purged := 0; purged < purgeSweep && ctx.Err() == nil; {
+		n, gone, err := s.store.PurgeRuns(ctx, tenant, before, purgeBatch)
+		hashes = append(hashes, gone...)
+		if err != nil || n < purgeBatch {
+			return hashes, err
+		}
+		purged += n
+	}
+	return hashes, ctx.Err()
+}
+
+// removeBlobs removes the bytes of artifacts that went, unless another artifact
+// has the same.
+func (s *Service) removeBlobs(ctx context.Context) error {
+	hashes := s.orphans.take(s.now())
+	if s.cfg.Blobs == nil || len(hashes) == 0 {
+		return nil
+	}
+	used, err := s.store.BlobsInUse(ctx, hashes)
+	if err != nil {
+		return err
+	}
+	unused := hashes[:0]
+	for _, hash := range hashes {
+		if !used[hash] {
+			unused = append(unused, hash)
+		}
+	}
+	_, err = s.cfg.Blobs.DeleteUnused(ctx, unused, s.now().Add(-blobRest))
+	return err
+}
