@@ -65,6 +65,7 @@ var imports = map[string]rule{
 	"internal/flow":       {rondo: core, third: []string{jsonExperiment}, pure: true},
 	"internal/chart":      {rondo: []string{".", "internal/canon", "internal/cond"}, pure: true},
 	"internal/explain":    {rondo: core, pure: true},
+	"internal/plan":       {rondo: []string{".", "internal/canon"}, third: []string{jsonExperiment, jsonSchema}, pure: true},
 	"internal/deftest":    {rondo: core, third: []string{jsonExperiment}, pure: true},
 
 	// The ports, their conformance suites and their drivers. A driver knows its
