@@ -186,7 +186,10 @@ func (f *Forecast) consider(i int, found *Found, now time.Time) {
 		p.Keyed = f.w.Key(i, f.in.Tenant, rondo.ID{}, input)
 	}
 	q.Keyed = p.Keyed
-	q.BaseKey, q.Previous = f.previous(s)
+	q.BaseKey = f.in.Base[s.ID].CacheKey
+	if found != nil && found.Entry == nil {
+		q.Previous = f.previous(s)
+	}
 	verdict := Decide(s, q)
 	p.Reason = verdict.Reason
 	switch verdict.Act {
@@ -242,17 +245,17 @@ func (f *Forecast) blockedBy(s *Step) []int {
 	return blocked
 }
 
-// previous returns what the step was before.
-func (f *Forecast) previous(s *Step) (key string, manifest *Manifest) {
+// previous returns the manifest that a step had before.
+func (f *Forecast) previous(s *Step) *Manifest {
 	if base, ok := f.in.Base[s.ID]; ok {
 		if m, err := DecodeManifest(base.Manifest); err == nil && len(m.Components) > 0 {
-			return base.CacheKey, &m
+			return &m
 		}
 	}
 	if m, ok := f.in.Nearest[s.ID]; ok {
-		return "", &m
+		return &m
 	}
-	return "", nil
+	return nil
 }
 
 // settle lets what depends on a step go on.

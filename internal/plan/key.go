@@ -73,12 +73,26 @@ func (w *Workflow) Key(step int, tenant string, run rondo.ID, input json.RawMess
 		return Keyed{Uncacheable: whyNot(err)}
 	}
 	sum := sha256.Sum256(canonical)
-	k := Keyed{InputHash: hex.EncodeToString(sum[:]), Manifest: Manifest{V: keyVersion}}
+	document, components := w.keyDocument(step, tenant, run, canonical)
+	k := Keyed{InputHash: hex.EncodeToString(sum[:]), Manifest: Manifest{V: keyVersion, Components: components}}
+	if !s.Cached {
+		k.Uncacheable = KeyDisabled
+		return k
+	}
+	sum = sha256.Sum256(document)
+	k.Key = hex.EncodeToString(sum[:])
+	return k
+}
+
+// keyDocument writes the canonical document that a key is the digest of, and the
+// components of its manifest.
+func (w *Workflow) keyDocument(step int, tenant string, run rondo.ID, input []byte) ([]byte, []Component) {
+	s := &w.Steps[step]
 	doc := append(make([]byte, 0, 1024), s.static.head...)
 	components := append(make([]Component, 0, len(s.static.components)+len(s.input)+2), s.static.components...)
 	first := true
 	next := 0 // the input's members are written in order of bytes, the canonical ones of UTF-16
-	eachMember(canonical, func(name, value []byte) {
+	eachMember(input, func(name, value []byte) {
 		text := string(name[1 : len(name)-1])
 		if strings.IndexByte(text, '\\') >= 0 {
 			unquoted, _ := canon.Text(name)
@@ -108,15 +122,8 @@ func (w *Workflow) Key(step int, tenant string, run rondo.ID, input json.RawMess
 	doc = append(append(append(doc, `,"v":1,"workflow":`...), w.nameIn...), '}')
 	scope := digestOf([]byte(quoted(tenant) + w.nameIn + quoted(s.ID)))
 	components = append(components, Component{Name: "scope", Digest: short(scope)})
-	slices.SortFunc(components, byName)
-	k.Manifest.Components = components
-	if !s.Cached {
-		k.Uncacheable = KeyDisabled
-		return k
-	}
-	sum = sha256.Sum256(doc)
-	k.Key = hex.EncodeToString(sum[:])
-	return k
+	slices.SortStableFunc(components, byName)
+	return doc, components
 }
 
 func byName(a, b Component) int { return strings.Compare(a.Name, b.Name) }

@@ -26,7 +26,8 @@ type Schedule struct {
 	policy rondo.FailurePolicy
 	state  []stepState
 	waits  []int  // dependencies that are not done
-	redone []bool // something before the step was computed in this run
+	ran    []bool // the step was computed in this run
+	redone []bool // something before the step was
 
 	left      int // steps that have not ended
 	running   int
@@ -44,7 +45,7 @@ func NewSchedule(w *Workflow, policy rondo.FailurePolicy) *Schedule {
 
 func (s *Schedule) reset() {
 	n := len(s.w.Steps)
-	s.state, s.waits, s.redone = make([]stepState, n), make([]int, n), make([]bool, n)
+	s.state, s.waits, s.ran, s.redone = make([]stepState, n), make([]int, n), make([]bool, n), make([]bool, n)
 	for i := range s.w.Steps {
 		s.waits[i] = len(s.w.Steps[i].Needs)
 	}
@@ -78,18 +79,13 @@ func (s *Schedule) Resume(was func(step int) (done, ran bool)) []int {
 // Retry makes everything that failed or never ran wait again, as a run that is
 // resumed does, and returns the steps that are ready. Nothing may be running.
 func (s *Schedule) Retry() []int {
-	before, redone := s.state, s.redone
-	ran := make([]bool, len(before))
-	for i := range before { // what was computed shows at what it feeds
-		for _, fed := range s.w.Steps[i].Feeds {
-			ran[i] = ran[i] || redone[fed]
-		}
-	}
+	before, ran := s.state, s.ran
 	return s.Resume(func(step int) (bool, bool) { return before[step] == stepDone, ran[step] })
 }
 
 // feed tells what depends on a step that it is done.
 func (s *Schedule) feed(step int, ran bool) {
+	s.ran[step] = ran
 	touched := ran || s.redone[step]
 	for _, fed := range s.w.Steps[step].Feeds {
 		s.waits[fed]--
