@@ -88,7 +88,10 @@ func explainText(row *rondo.RunStep) string {
 	case row.Reason.Code == "" && row.Status == rondo.RunStepCancelled:
 		return "the run ended before it was its turn"
 	}
-	return plan.Sentence(row.Reason)
+	if text := plan.Sentence(row.Reason); text != "" {
+		return text
+	}
+	return row.Reason.String()
 }
 
 // differences are the components of a key that are not as they were. A manifest

@@ -2,16 +2,143 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/plan"
+	"github.com/rondo-engine/rondo/store"
 )
 
-// Plan says what a run would do, and does nothing.
+// Plan says what a run would do, and does nothing. Its errors are those of Trigger.
 func (s *Service) Plan(ctx context.Context, p rondo.Principal, request Request) (Plan, error) {
-	return Plan{}, errNotYet
+	w, err := s.cfg.Definitions.Named(ctx, p.Tenant, request.WorkflowName, request.WorkflowVersion)
+	if err != nil {
+		return Plan{}, rondo.Op("read a workflow", err)
+	}
+	if err := checkOptions(request.Options); err != nil {
+		return Plan{}, err
+	}
+	payload := request.TriggerPayload
+	if len(payload) == 0 {
+		payload = json.RawMessage("{}")
+	}
+	if err := w.ValidateInput(payload); err != nil {
+		return Plan{}, err
+	}
+	return s.forecast(ctx, plan.ForecastInput{Workflow: w, Tenant: p.Tenant, Trigger: payload, Options: request.Options})
 }
 
-// PlanUpdate says what an update run would do, and does nothing.
+// PlanUpdate says what an update run would do, and does nothing. Its errors are
+// those of Update.
 func (s *Service) PlanUpdate(ctx context.Context, p rondo.Principal, request UpdateRequest) (Plan, error) {
-	return Plan{}, errNotYet
+	u, err := s.prepareUpdate(ctx, p, request)
+	if err != nil {
+		return Plan{}, err
+	}
+	made, err := s.forecast(ctx, u.in)
+	made.TriggerType, made.BaseRunID = string(rondo.TriggerUpdate), u.base.run.ID.String()
+	return made, err
+}
+
+// forecast makes a dry run with what both tiers of the cache know.
+func (s *Service) forecast(ctx context.Context, in plan.ForecastInput) (Plan, error) {
+	nearest, err := s.nearest(ctx, &in)
+	if err != nil {
+		return Plan{}, err
+	}
+	f := plan.NewForecast(in)
+	reader := s.cacheReader(&in, nearest)
+	for asks := f.Next(); len(asks) > 0; asks = f.Next() {
+		found, err := reader.find(ctx, asks)
+		if err != nil {
+			return Plan{}, err
+		}
+		f.Answer(s.now(), found)
+	}
+	history, err := s.store.StepHistory(ctx, in.Tenant, in.Workflow.Name)
+	if err != nil {
+		return Plan{}, rondo.Op("read what steps took", err)
+	}
+	made := Plan{
+		WorkflowName: in.Workflow.Name, WorkflowVersion: in.Workflow.Version, TriggerType: string(rondo.TriggerInitial),
+		Seeds: idsOf(in.Workflow, in.Seeds), Steps: make([]PlanStep, len(in.Workflow.Steps)),
+	}
+	for i, candidate := range f.Candidates() {
+		if candidate && in.Base != nil {
+			made.Candidates = append(made.Candidates, in.Workflow.Steps[i].ID)
+		}
+	}
+	for i, step := range f.Steps() {
+		made.Steps[i] = planStep(in.Workflow, &step, history)
+	}
+	made.Summary = planSummary(in.Workflow, made.Steps)
+	return made, nil
+}
+
+// nearest reads the youngest entries of the steps that have no base, and gives the
+// forecast their manifests to compare with.
+func (s *Service) nearest(ctx context.Context, in *plan.ForecastInput) (map[string]rondo.CacheEntry, error) {
+	var steps []string
+	for i := range in.Workflow.Steps {
+		id := in.Workflow.Steps[i].ID
+		if base, here := in.Base[id]; !here || len(base.Manifest) == 0 {
+			steps = append(steps, id)
+		}
+	}
+	if len(steps) == 0 {
+		return nil, nil
+	}
+	entries, err := s.store.NearestEntries(ctx, in.Tenant, in.Workflow.Name, steps)
+	if err != nil {
+		return nil, rondo.Op("find the nearest entries", err)
+	}
+	in.Nearest = make(map[string]plan.Manifest, len(entries))
+	for id := range entries {
+		if manifest, err := plan.DecodeManifest(entries[id].Manifest); err == nil {
+			in.Nearest[id] = manifest
+		}
+	}
+	return entries, nil
+}
+
+func planStep(w *plan.Workflow, from *plan.PlannedStep, history map[string]store.StepCost) PlanStep {
+	def := &w.Steps[from.Step]
+	step := PlanStep{
+		StepID: def.ID, Skill: def.Skill, Decision: string(from.Decision), Reason: from.Reason, StaleInput: from.StaleInput,
+	}
+	if len(from.Until) > 0 {
+		step.Until = idsOf(w, from.Until)
+	}
+	if from.Err != nil {
+		step.Error = &rondo.StepError{Code: string(from.Err.Code), Message: from.Err.Message}
+		return step
+	}
+	if cost, known := history[def.ID]; known && from.Decision != plan.WouldReuse {
+		step.EstimatedMs, step.Cost = &cost.DurationMs, &cost.Cost
+	}
+	return step
+}
+
+func planSummary(w *plan.Workflow, steps []PlanStep) PlanSummary {
+	var sum PlanSummary
+	for i := range steps {
+		switch steps[i].Decision {
+		case WouldRun:
+			sum.WouldRun++
+		case WouldReuse:
+			sum.Reuse++
+		default:
+			sum.Unknown++
+		}
+		if steps[i].Cost != nil {
+			sum.EstimatedCost += *steps[i].Cost
+		}
+	}
+	sum.EstimatedMs = plan.CriticalPath(w, func(i int) int64 {
+		if steps[i].EstimatedMs == nil {
+			return 0
+		}
+		return *steps[i].EstimatedMs
+	})
+	return sum
 }

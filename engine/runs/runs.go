@@ -67,6 +67,9 @@ type PlanStep struct {
 	StaleInput  bool         `json:"staleInput,omitempty"`
 	EstimatedMs *int64       `json:"estimatedMs,omitempty"` // nil = no history
 	Cost        *float64     `json:"estimatedCost,omitempty"`
+	// Error: it would fail without being computed, and what depends on it would not
+	// be attempted.
+	Error *rondo.StepError `json:"error,omitempty"`
 }
 
 // PlanSummary adds a plan up.
