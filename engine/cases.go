@@ -25,22 +25,47 @@ func (e *Engine) PublishEvent(ctx context.Context, p rondo.Principal, raw []byte
 			Hint: "publish events of your own organisation only",
 		}
 	}
-	if event.PublishedByOrchestrator(envelope.Type) {
-		return rondo.Receipt{}, &rondo.Error{
-			Code: rondo.CodeForbidden, Message: fmt.Sprintf("only the orchestrator publishes %s", envelope.Type),
-			Hint: "publish the matching completed or failed event",
+	if event.RunAnswer(envelope.Type) {
+		if err := e.answerRun(ctx, envelope); err != nil {
+			return rondo.Receipt{}, err
 		}
+		return rondo.Receipt{EventID: envelope.EventID, Outcome: rondo.OutcomeApplied}, nil
+	}
+	if event.PublishedByOrchestrator(envelope.Type) {
+		return e.publishOfClient(ctx, envelope, raw)
 	}
 	if err := e.checkType(ctx, envelope.OrgID, envelope.Type); err != nil {
 		return rondo.Receipt{}, err
 	}
-	r := e.loop.Do(ctx, &caseloop.Input{
-		Key: envelope.Key(), Event: &caseloop.Event{Envelope: envelope, Raw: raw, Relay: true},
-	})
+	return e.take(ctx, &caseloop.Event{Envelope: envelope, Raw: raw, Relay: true})
+}
+
+// publishOfClient takes in how a run ended that a client started for its case:
+// where the client drives, it tells. That is between the two and goes on no
+// stream. Everything else of Rondo's own is refused.
+func (e *Engine) publishOfClient(ctx context.Context, envelope *event.Envelope, raw []byte) (rondo.Receipt, error) {
+	if endOfRun(envelope.Type) && envelope.CaseID != "" {
+		found, err := e.store.Instances(ctx, store.InstanceFilter{OrgID: envelope.OrgID, CaseID: envelope.CaseID}, store.Page{Limit: 1})
+		if err != nil {
+			return rondo.Receipt{}, err
+		}
+		if len(found) > 0 && found[0].Mode == rondo.ModeClientDriven {
+			return e.take(ctx, &caseloop.Event{Envelope: envelope, Raw: raw})
+		}
+	}
+	return rondo.Receipt{}, &rondo.Error{
+		Code: rondo.CodeForbidden, Message: fmt.Sprintf("only the orchestrator publishes %s", envelope.Type),
+		Hint: "publish the matching completed or failed event",
+	}
+}
+
+// take applies an event and returns when that is durable.
+func (e *Engine) take(ctx context.Context, in *caseloop.Event) (rondo.Receipt, error) {
+	r := e.loop.Do(ctx, &caseloop.Input{Key: in.Envelope.Key(), Event: in})
 	if r.Err != nil {
 		return rondo.Receipt{}, r.Err
 	}
-	return rondo.Receipt{EventID: envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Verdict: r.Verdict, Error: r.Reason}, nil
+	return rondo.Receipt{EventID: in.Envelope.EventID, Outcome: r.Outcome, Duplicate: r.Duplicate, Verdict: r.Verdict, Error: r.Reason}, nil
 }
 
 // Act does what a person asks of an instance and returns the instance after it:

@@ -123,13 +123,22 @@ func (e *Engine) ValidateDefinition(ctx context.Context, p rondo.Principal, id r
 // PublishDefinition freezes a draft and makes it active. Of the case definitions
 // of one (organisation, product), and of the conversations of one name, one is
 // active: the one that was is archived in the same commit. Running cases keep
-// the snapshot they started with.
+// the snapshot they started with. Of runs any number of versions are active, and
+// what a version once was it stays: another content needs another version.
 func (e *Engine) PublishDefinition(ctx context.Context, p rondo.Principal, id rondo.ID, reason string) (rondo.Definition, error) {
 	seen, snapshot, err := e.publishable(ctx, p, id)
 	if err != nil {
 		return rondo.Definition{}, err
 	}
-	published, err := e.store.ChangeDefinition(ctx, seen.OrgID, id, func(d rondo.Definition) (store.DefinitionChange, error) {
+	if err := e.checkRepublished(ctx, seen); err != nil {
+		return rondo.Definition{}, err
+	}
+	return e.publish(ctx, p, seen, snapshot, reason)
+}
+
+// publish makes a draft active that was judged as seen.
+func (e *Engine) publish(ctx context.Context, p rondo.Principal, seen rondo.Definition, snapshot []byte, reason string) (rondo.Definition, error) {
+	published, err := e.store.ChangeDefinition(ctx, seen.OrgID, seen.ID, func(d rondo.Definition) (store.DefinitionChange, error) {
 		if d.Status != rondo.DefinitionDraft {
 			return store.DefinitionChange{}, notADraft(d, "published")
 		}
@@ -168,19 +177,19 @@ func (e *Engine) publishable(ctx context.Context, p rondo.Principal, id rondo.ID
 		return rondo.Definition{}, nil, err
 	}
 	if broken := e.judge(d, env).Errors; len(broken) > 0 {
-		return rondo.Definition{}, nil, &rondo.Error{
-			Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("the definition breaks %d publish rules", len(broken)),
-			Hint: "correct what errors lists and publish again; nothing was changed", Fields: broken,
-		}
+		return rondo.Definition{}, nil, brokenRules(broken)
 	}
-	if d.IsTemplate || d.Kind == rondo.KindRun { // nothing runs from their frozen form
+	if d.IsTemplate { // nothing runs from its frozen form
 		return d, nil, nil
 	}
 	var snapshot []byte
 	var hash string
-	if d.Kind == rondo.KindConversation {
+	switch d.Kind {
+	case rondo.KindConversation:
 		snapshot, hash, err = freezeConversation(d.Body)
-	} else {
+	case rondo.KindRun:
+		snapshot, hash, err = freezeRun(d.Body)
+	default:
 		snapshot, hash, err = definition.Freeze(d.Body, env)
 	}
 	if err != nil {
@@ -188,6 +197,13 @@ func (e *Engine) publishable(ctx context.Context, p rondo.Principal, id rondo.ID
 	}
 	d.SnapshotHash = hash
 	return d, snapshot, nil
+}
+
+func brokenRules(broken []rondo.FieldError) *rondo.Error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("the definition breaks %d publish rules", len(broken)),
+		Hint: "correct what errors lists and publish again; nothing was changed", Fields: broken,
+	}
 }
 
 func notADraft(d rondo.Definition, verb string) *rondo.Error {

@@ -39,7 +39,11 @@ func (e *Engine) TestDefinition(ctx context.Context, p rondo.Principal, id rondo
 // it, tests that fail.
 func (e *Engine) judge(d rondo.Definition, env definition.Environment) definition.Report {
 	report := definition.ValidateOf(d.Kind, d.Body, env)
-	if d.Kind != rondo.KindCase {
+	switch {
+	case d.Kind == rondo.KindRun && !d.IsTemplate: // a template may use what others have
+		report.Errors = append(report.Errors, e.judgeRun(d.Body, report.Errors)...)
+		return report
+	case d.Kind != rondo.KindCase:
 		return report
 	}
 	tests, required, err := definition.TestsOf(d.Body)

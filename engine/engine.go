@@ -16,13 +16,16 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/bus/embedded"
+	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/internal/flow"
+	"github.com/rondo-engine/rondo/internal/plan"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -66,6 +69,9 @@ type Config struct {
 	Log *slog.Logger
 	// Observer is told about every commit. Default: nobody.
 	Observer Observer
+	// RunEnvironment is what definitions of runs may use beside what they declare
+	// themselves: skills, prompts and configs of the server. Default: nothing.
+	RunEnvironment plan.Environment
 }
 
 // Observer watches commits, for metrics and live views. It is called on the
@@ -111,6 +117,8 @@ type Engine struct {
 	tick      time.Duration
 	liveness  time.Duration
 	observer  Observer
+	runEnv    plan.Environment
+	runAnswer atomic.Pointer[func(context.Context, *event.Envelope) error]
 
 	live    *hub
 	types   inboundTypes
@@ -163,7 +171,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg.Shards = w.Writers()
 	}
 	e := &Engine{
-		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, parkedFor: cfg.ParkedFor, tick: cfg.Tick, liveness: cfg.Liveness, observer: cfg.Observer,
+		store: cfg.Store, bus: cfg.Bus, now: cfg.Now, log: cfg.Log, retention: cfg.Retention, parkedFor: cfg.ParkedFor, tick: cfg.Tick, liveness: cfg.Liveness, observer: cfg.Observer, runEnv: cfg.RunEnvironment,
 		ids: rondo.NewIDs(cfg.Now), snapshots: caseloop.NewSnapshots(cfg.Store), live: newHub(), wakeSoon: make(chan struct{}, 1), lost: make(chan struct{}, 1), learned: make(chan struct{}, 1), jobsSoon: make(chan struct{}, 1),
 	}
 	e.processor = &caseloop.Processor{

@@ -155,6 +155,8 @@ func (e *Engine) readLetter(ctx context.Context, letter rondo.DeadLetter) (*even
 		return nil, refusal
 	}
 	switch {
+	case event.RunAnswer(envelope.Type):
+		refusal.Fields = []rondo.FieldError{{Code: "run_answer", Pointer: "/event_type", Message: "it answers a step of a run and is for no case"}}
 	case event.PublishedByOrchestrator(envelope.Type):
 		refusal.Fields = []rondo.FieldError{{Code: "orchestrator_event", Pointer: "/event_type", Message: "only the orchestrator publishes this type"}}
 	default:

@@ -66,8 +66,17 @@ func (t *inboundTypes) add(types ...string) {
 		t.known = map[string]bool{}
 	}
 	for _, name := range types {
-		t.known[name] = true
+		if forCases(name) {
+			t.known[name] = true
+		}
 	}
+}
+
+// forCases reports whether events of a type can come to cases on the bus. What
+// becomes of runs is told to the cases that wait for it by Relay, and what workers
+// answer is for runs alone.
+func forCases(eventType string) bool {
+	return !event.PublishedByOrchestrator(eventType) && !event.RunAnswer(eventType)
 }
 
 // all returns the types, sorted.
@@ -102,11 +111,7 @@ func (t *inboundTypes) learn(hash string, types []string) {
 
 // refreshTypes learns the event types of snapshots that appeared since.
 func (e *Engine) refreshTypes(ctx context.Context) error {
-	for _, name := range event.Types() {
-		if !event.PublishedByOrchestrator(name) {
-			e.types.add(name)
-		}
-	}
+	e.types.add(event.Types()...)
 	hashes, err := e.store.SnapshotHashes(ctx)
 	if err != nil {
 		return rondo.Op("list snapshots", err)
@@ -119,7 +124,7 @@ func (e *Engine) refreshTypes(ctx context.Context) error {
 		if err != nil {
 			return rondo.Op("read snapshot "+hash, err)
 		}
-		if _, talks := conversationOf(document); talks { // it consumes no events
+		if _, talks := conversationOf(document); talks || frozenRun(document) { // they consume no events
 			e.types.learn(hash, nil)
 			continue
 		}
@@ -297,6 +302,10 @@ func (s sink) Submit(ctx context.Context, messages []bus.Message) error {
 		if err != nil {
 			failed = rondo.Op("publish "+m.Stream, err)
 			break
+		}
+		if event.RunAnswer(envelope.Type) {
+			failed = errors.Join(failed, s.engine.answerRun(ctx, envelope))
+			continue
 		}
 		in := &caseloop.Input{
 			Key:   envelope.Key(),

@@ -202,7 +202,7 @@ func TestConversationsAndRunsHaveTheirOwnRules(t *testing.T) {
 			t.Errorf("the first conversation is %s, the second has version %d", got, two.Version)
 		}
 		run := func(version string) string {
-			return `{"name":"build","version":"` + version + `","steps":[{"id":"plan","skill":"llm.plan@1"}]}`
+			return `{"name":"build","version":"` + version + `","steps":[{"id":"plan","skill":"llm.plan@1"}],"skills":{"llm.plan@1":{"type":"remote"}}}`
 		}
 		first, next := publish(rondo.KindRun, run("1.0.0")), publish(rondo.KindRun, run("1.1.0"))
 		if got := must(e.Definition(ctx, author, first.ID))(t).Status; got != rondo.DefinitionActive || next.Semver != "1.1.0" {

@@ -73,6 +73,7 @@ type Metrics struct {
 	httpTotal   *prometheus.CounterVec
 
 	chat chatMetrics
+	runs runMetrics
 }
 
 // New makes a set of counters, all at zero.
@@ -109,6 +110,7 @@ func New(opts Options) *Metrics {
 	m.httpSeconds = m.histograms("rondo_http_request_duration_seconds", "Time to answer an HTTP request, streams left out.", prometheus.ExponentialBuckets(0.0005, 2, 15), "route")
 
 	m.chat = m.chatMetrics()
+	m.runs = m.runMetrics()
 
 	if opts.Runtime {
 		m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -82,6 +82,32 @@ func TestEveryMethodShowsUnderItsDocumentedName(t *testing.T) {
 				`rondo_chat_breaker_open{agent="copilot"} 1`,
 			},
 		},
+		"runs": {
+			func(m *metrics.Metrics) {
+				m.Runs().RunEnded("campaign", rondo.RunCompleted, 2*time.Second)
+				m.Runs().StepEnded("campaign", rondo.RunStepCompleted, rondo.ReasonFirstRun, 5*time.Millisecond)
+				m.Runs().StepEnded("campaign", rondo.RunStepSkipped, rondo.ReasonCacheHot, 0)
+				m.Runs().StepEnded("campaign", rondo.RunStepSkipped, rondo.ReasonBase, 0)
+			},
+			[]string{
+				`rondo_runs_ended_total{status="completed"} 1`, `rondo_run_duration_seconds_sum{status="completed"} 2`,
+				`rondo_run_steps_total{reason="first_run",status="completed"} 1`, `rondo_run_steps_total{reason="cache_hot",status="skipped"} 1`,
+				`rondo_run_step_duration_seconds_count 1`, `rondo_run_cache_hits_total{tier="hot"} 1`, `rondo_run_cache_hits_total{tier="base"} 1`,
+			},
+		},
+		"commits and load of runs": {
+			func(m *metrics.Metrics) {
+				m.Runs().Committed(2, 100, 4*time.Millisecond, nil)
+				m.Runs().Committed(2, 100, time.Second, &rondo.Error{Code: rondo.CodeUnavailable})
+				m.Runs().Load(0, 3, 10, 7, 2)
+				m.Runs().Load(0, 1, 10, 7, 2)
+			},
+			[]string{
+				`rondo_run_commit_duration_seconds_count 1`, `rondo_run_commit_steps_sum 100`, `rondo_run_commit_failures_total 1`,
+				`rondo_run_load{shard="0",state="runs"} 1`, `rondo_run_load{shard="0",state="working"} 10`,
+				`rondo_run_load{shard="0",state="queued"} 7`, `rondo_run_load{shard="0",state="waiting"} 2`,
+			},
+		},
 		"gauges": {
 			func(m *metrics.Metrics) {
 				m.SetOutbox(7, 1.5)

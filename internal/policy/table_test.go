@@ -121,7 +121,7 @@ var imports = map[string]rule{
 	// needs to know that a commit already made its events durable.
 	"internal/caseloop": {rondo: with(core, "store", "bus"), third: []string{xsync}},
 	"internal/metrics":  {rondo: contracts, third: []string{prometheus}},
-	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics", "internal/turn", "engine/chat"), third: []string{xsync}},
+	"engine":            {rondo: with(core, "internal/explain", "internal/deftest", "store", "bus", "bus/embedded", "internal/caseloop", "internal/metrics", "internal/turn", "engine/chat", "engine/runs", "internal/plan"), third: []string{xsync}},
 	"engine/chat":       {rondo: []string{".", "store", "agent", "internal/canon", "internal/turn"}},
 	"engine/runs":       {rondo: with(contracts, "store", "blob", "skill", "internal/canon", "internal/plan"), third: []string{jsonExperiment}},
 

@@ -1,0 +1,248 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/engine/runs"
+	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// RunGroup is the consumer group that serves runs: what cases ask of them, and
+// what workers answer to their steps.
+const RunGroup = "runs"
+
+// RunDriver is what a RunWorker needs of the run service.
+type RunDriver interface {
+	// Trigger starts a run. The same id twice is one run.
+	Trigger(ctx context.Context, p rondo.Principal, req runs.Request) (*rondo.Run, error)
+	// Cancel ends a run; CodeWrongState when it has ended.
+	Cancel(ctx context.Context, p rondo.Principal, id rondo.ID) (*rondo.Run, error)
+	// Deliver takes a worker's answer and returns when it is durable; twice is once.
+	Deliver(ctx context.Context, answer *event.Envelope) error
+}
+
+var _ RunDriver = (*runs.Service)(nil)
+
+// RunWorker is between the bus and the run service. It starts what steps of kind
+// start_run ask for and acks when the run is stored; the answer comes from the run
+// itself, at its end. It cancels the runs of cases that were cancelled, and hands
+// over what workers answer. What can never be started is answered with a failed
+// event; what cannot be done now is done when it comes again.
+type RunWorker struct {
+	bus    bus.Bus
+	driver RunDriver
+	relay  runs.Relay
+	ledger store.Ledger
+	log    *slog.Logger
+	now    func() time.Time
+
+	consumer bus.Consumer
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// RunWorker serves the engine's cases, and what is published to the engine; it
+// does not run yet.
+func (e *Engine) RunWorker(driver RunDriver) *RunWorker {
+	return &RunWorker{bus: e.bus, driver: driver, relay: e.RunRelay(), ledger: e.store, log: e.log, now: e.now}
+}
+
+// Start joins the group and begins to serve.
+func (w *RunWorker) Start(ctx context.Context) error {
+	consumer, err := w.bus.Subscribe(ctx, bus.Subscription{
+		Group: RunGroup, AckWait: openWait,
+		Streams: []string{event.TypeRunRequested, event.TypeRunStepCompleted, event.TypeRunStepFailed, event.TypeWorkflowCancelled},
+	})
+	if err != nil {
+		return rondo.Op("serve runs for cases", err)
+	}
+	w.consumer = consumer
+	running, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.running.Go(func() { w.fetch(running) })
+	return nil
+}
+
+// Stop takes nothing more and returns when what is under way is done. It may be
+// called without Start.
+func (w *RunWorker) Stop() error {
+	if w.stop == nil {
+		return nil
+	}
+	w.stop()
+	w.running.Wait()
+	return w.consumer.Close()
+}
+
+func (w *RunWorker) fetch(ctx context.Context) {
+	slots := make(chan struct{}, openAtOnce)
+	for ctx.Err() == nil {
+		deliveries, err := w.consumer.Fetch(ctx, openBatch)
+		if err != nil {
+			if ctx.Err() == nil {
+				w.log.Warn("taking requests for runs from the bus", "error", err)
+				pause(ctx, fetchBackoff, nil)
+			}
+			continue
+		}
+		for _, d := range deliveries {
+			slots <- struct{}{}
+			w.running.Go(func() {
+				defer func() { <-slots }()
+				w.serve(d)
+			})
+		}
+	}
+}
+
+// serve handles one entry. One that is not acked comes again.
+func (w *RunWorker) serve(d bus.Delivery) {
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	envelope, err := event.Parse(d.Envelope)
+	switch {
+	case err != nil:
+		w.log.Warn("an entry for runs is not an envelope and is passed over", "stream", d.Stream, "entry", d.EntryID, "error", err)
+	case envelope.Type != d.Stream:
+		w.log.Warn("an entry for runs came on the stream of another type and is passed over", "stream", d.Stream, "entry", d.EntryID, "type", envelope.Type)
+	default:
+		if err := w.handle(ctx, envelope); err != nil {
+			w.log.Warn("an event for runs cannot be served now; it is tried again", "type", envelope.Type, "event", envelope.EventID, "error", err)
+			return
+		}
+	}
+	if err := w.consumer.Ack(ctx, []bus.Delivery{d}); err != nil {
+		w.log.Warn("acking an event for runs", "error", err)
+	}
+}
+
+// handle does what an event asks. An error means that it is to come again.
+func (w *RunWorker) handle(ctx context.Context, envelope *event.Envelope) error {
+	switch envelope.Type {
+	case event.TypeRunRequested:
+		err := w.begin(ctx, envelope)
+		if err != nil && neverRuns(err) {
+			return w.refuse(ctx, envelope, err)
+		}
+		return err
+	case event.TypeWorkflowCancelled:
+		return w.abandon(ctx, envelope)
+	}
+	err := w.driver.Deliver(ctx, envelope)
+	if err != nil && neverRuns(err) {
+		w.log.Warn("an answer to a step of a run is of no use and is passed over", "run", envelope.RunID, "error", err)
+		return nil
+	}
+	return err
+}
+
+// begin starts what a request asks for. A step whose time is over when the
+// request is read waits no longer: nothing is started for it.
+func (w *RunWorker) begin(ctx context.Context, request *event.Envelope) error {
+	var asked struct {
+		WorkflowName    string          `json:"workflow_name"`
+		WorkflowVersion string          `json:"workflow_version"`
+		Input           json.RawMessage `json:"input"`
+		TimeoutSeconds  float64         `json:"timeout_seconds"`
+	}
+	if err := json.Unmarshal(request.Payload, &asked); err != nil || asked.WorkflowName == "" {
+		return &rondo.Error{Code: rondo.CodeInvalid, Message: "the request must name a workflow", Err: err}
+	}
+	link := &rondo.CaseLink{
+		OrgID: request.OrgID, CaseID: request.CaseID, CorrelationID: request.CorrelationID, RequestID: request.EventID.String(),
+		CompletedType: event.TypeRunCompleted,
+	}
+	if asked.TimeoutSeconds > 0 {
+		link.DeadlineAt = request.OccurredAt.Add(time.Duration(asked.TimeoutSeconds * float64(time.Second))).UTC()
+		if !w.now().Before(link.DeadlineAt) {
+			return nil
+		}
+	}
+	_, err := w.driver.Trigger(ctx, ofCases(request.OrgID), runs.Request{
+		WorkflowName: asked.WorkflowName, WorkflowVersion: asked.WorkflowVersion, TriggerPayload: asked.Input,
+		CorrelationID: request.CorrelationID, ID: RunID(request.OrgID, request.CorrelationID), Case: link, ProductID: request.ProductID,
+	})
+	return err
+}
+
+// neverRuns reports whether asking again could never help.
+func neverRuns(err error) bool {
+	return hopeless(err) || rondo.CodeOf(err) == rondo.CodeWorkflowNotFound
+}
+
+// refuse tells the case that there will be no run. The event's id derives from
+// the request's: told twice, it is one event.
+func (w *RunWorker) refuse(ctx context.Context, request *event.Envelope, why error) error {
+	failure := map[string]any{"code": rondo.CodeOf(why), "message": fmt.Sprintf("the run cannot be started: %s", rondo.CodeOf(why))}
+	for told, ok := errors.AsType[*rondo.Error](why); ok; told, ok = errors.AsType[*rondo.Error](told.Err) {
+		if told.Message != "" {
+			failure["message"] = told.Message
+			break
+		}
+	}
+	payload, err := json.Marshal(map[string]any{
+		"run_id": RunID(request.OrgID, request.CorrelationID), "status": rondo.RunFailed, "error": failure,
+	})
+	if err != nil {
+		return err
+	}
+	return w.relay.Raise(ctx, request.OrgID, rondo.RaisedEvent{
+		EventID: event.DerivedID(request.EventID, event.TypeRunFailed).String(), Type: event.TypeRunFailed,
+		CaseID: request.CaseID, CorrelationID: request.CorrelationID, CausationID: request.EventID.String(),
+		Payload: payload, OccurredAt: w.now().UTC().Truncate(time.Microsecond),
+	})
+}
+
+// abandon cancels the runs that a cancelled case waited for.
+func (w *RunWorker) abandon(ctx context.Context, cancelled *event.Envelope) error {
+	var about struct {
+		InstanceID rondo.ID `json:"instance_id"`
+	}
+	if err := json.Unmarshal(cancelled.Payload, &about); err != nil {
+		return nil // of no instance: there is nothing to look for
+	}
+	steps, err := w.ledger.Steps(ctx, cancelled.OrgID, about.InstanceID)
+	if err != nil {
+		return rondo.Op("read the steps of a cancelled case", err)
+	}
+	for _, step := range steps {
+		if step.Kind != kindStartRun || step.CorrelationID == "" || step.Status == rondo.StepCompleted {
+			continue
+		}
+		_, err := w.driver.Cancel(ctx, ofCases(cancelled.OrgID), RunID(cancelled.OrgID, step.CorrelationID))
+		switch rondo.CodeOf(err) {
+		case "", rondo.CodeNotFound, rondo.CodeWrongState: // it ended, or never began
+		default:
+			return rondo.Op("cancel the run of a cancelled case", err)
+		}
+	}
+	return nil
+}
+
+// kindStartRun is the kind of step that this worker serves.
+const kindStartRun = "start_run"
+
+// ofCases is who acts on runs for the cases of an organisation.
+func ofCases(org string) rondo.Principal {
+	return rondo.Principal{Tenant: org, User: "rondo", Scopes: []string{rondo.ScopeRunsRead, rondo.ScopeRunsWrite}}
+}
+
+// RunID is the id of the run that a step starts: the UUIDv5 of the organisation in
+// the namespace of the step's correlation id, so that a request that comes twice
+// starts one run.
+func RunID(org, correlationID string) rondo.ID {
+	namespace, err := rondo.ParseID(correlationID)
+	if err != nil {
+		namespace = event.DerivedID(stepNamespace, correlationID)
+	}
+	return event.DerivedID(namespace, "run/"+org)
+}
