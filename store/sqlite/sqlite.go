@@ -33,6 +33,7 @@ import (
 var (
 	_ store.Store         = (*Store)(nil)
 	_ store.Conversations = (*Store)(nil)
+	_ store.Runs          = (*Store)(nil)
 )
 
 //go:embed migrations/*.sql
@@ -81,10 +82,11 @@ func (o Options) withDefaults() Options {
 type Store struct {
 	*sqlstore.Cold
 	*writer
-	tables   *sqlstore.Tables
-	queries  queries
-	embedded bool
-	streams  sqlstore.Streams
+	tables     *sqlstore.Tables
+	queries    queries
+	runQueries runQueries
+	embedded   bool
+	streams    sqlstore.Streams
 }
 
 // Open opens the file at path, creating it when it is missing. Migrate must have
@@ -121,11 +123,12 @@ func Open(path string, opts Options) (*Store, error) {
 		Migrations: steps,
 	}
 	return &Store{
-		Cold:     sqlstore.NewCold(connections, dialect, tables),
-		writer:   connections,
-		tables:   tables,
-		queries:  newQueries(tables),
-		embedded: opts.Embedded,
+		Cold:       sqlstore.NewCold(connections, dialect, tables),
+		writer:     connections,
+		tables:     tables,
+		queries:    newQueries(tables),
+		runQueries: newRunQueries(tables),
+		embedded:   opts.Embedded,
 	}, nil
 }
 

@@ -46,6 +46,7 @@ func (t *Table) Names(prefix string) string {
 // order of values in rows and in what the Read functions take.
 type Tables struct {
 	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters, JobResults, Attributes, Loose Table
+	Runs, RunSteps, StepCache, Artifacts, ArtifactUses, Raised                                               Table
 }
 
 // MutableFrom is the first column of instances that a later commit may change;
@@ -189,5 +190,11 @@ func NewTables() *Tables {
 			{"detail", Text},
 			{"done_at", Int},
 		}},
+		Runs:         Table{"runs", runColumns},
+		RunSteps:     Table{"run_steps", runStepColumns},
+		StepCache:    Table{"step_cache", stepCacheColumns},
+		Artifacts:    Table{"artifacts", artifactColumns},
+		ArtifactUses: Table{"artifact_uses", artifactUseColumns},
+		Raised:       Table{"run_raised", raisedColumns},
 	}
 }

@@ -1,0 +1,384 @@
+package sqlite
+
+import (
+	"context"
+	sqldriver "database/sql/driver"
+	"fmt"
+	"strings"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/store"
+	"github.com/rondo-engine/rondo/store/internal/sqlstore"
+)
+
+// runQueries are the texts of the statements that commit runs.
+type runQueries struct {
+	alive                           string
+	insertRun, resumeRun, runHead   string
+	stepOn, change                  string // a run whose status and owner stay, or not
+	step                            string
+	takeOff, cacheRow, takeAgain    string
+	landEntry, giveBack, dropEmpty  string
+	artifact, use, dropUses, raised string
+	obeyed, dropSignals             string
+}
+
+func newRunQueries(t *sqlstore.Tables) runQueries {
+	insert := func(table *sqlstore.Table) string {
+		return "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
+	}
+	set := func(columns []sqlstore.Column) string {
+		var names []string
+		for _, c := range columns {
+			names = append(names, c.Name+" = ?")
+		}
+		return strings.Join(names, ", ")
+	}
+	state := t.Runs.Columns[sqlstore.RunFixed:]
+	const row = " WHERE tenant_id = ? AND name = ?"
+	return runQueries{
+		alive:     sqlstore.AliveOwners,
+		insertRun: insert(&t.Runs) + " ON CONFLICT DO NOTHING",
+		runHead:   "SELECT status, fence FROM runs WHERE id = ? AND tenant_id = ?",
+		// Columns of an index are left out: SQLite would delete and insert its entries.
+		stepOn:      "UPDATE runs SET seq = ?, total_steps = ?, started_at = ?, error = ? WHERE id = ? AND tenant_id = ? AND fence = ? AND status = ? AND owner = ? AND live = 1",
+		change:      "UPDATE runs SET " + set(state) + " WHERE id = ? AND tenant_id = ? AND fence = ?",
+		step:        "REPLACE" + strings.TrimPrefix(insert(&t.RunSteps), "INSERT"),
+		takeOff:     "INSERT INTO step_cache (tenant_id, name, owner, fence, workflow, step_id, size, tainted, class, duration_ms, cost) VALUES (?, ?, ?, 1, '', '', 0, '', '', 0, 0.0) ON CONFLICT DO NOTHING",
+		cacheRow:    "SELECT " + t.StepCache.Names("") + " FROM step_cache" + row,
+		takeAgain:   "UPDATE step_cache SET owner = ?, fence = ?" + row,
+		landEntry:   "UPDATE step_cache SET owner = '', " + set(t.StepCache.Columns[sqlstore.StepCacheKey+2:]) + row + " AND owner = ? AND fence = ?",
+		giveBack:    "UPDATE step_cache SET owner = ''" + row + " AND owner = ? AND fence = ?",
+		dropEmpty:   "DELETE FROM step_cache" + row + " AND owner = ? AND fence = ? AND created_at IS NULL",
+		artifact:    insert(&t.Artifacts),
+		use:         insert(&t.ArtifactUses) + " ON CONFLICT DO NOTHING",
+		dropUses:    "DELETE FROM artifact_uses WHERE used_by = ?",
+		raised:      insert(&t.Raised) + " ON CONFLICT DO NOTHING",
+		obeyed:      "DELETE FROM run_signals WHERE id = ?",
+		dropSignals: "DELETE FROM run_signals WHERE run_id = ?",
+	}
+}
+
+// CommitRuns implements store.Runs: one write transaction of one-row statements.
+// The first statement of a write is the one that may be refused, so that nothing
+// has to be undone.
+func (s *Store) CommitRuns(ctx context.Context, c store.RunCommit) ([]store.RunResult, error) {
+	if len(c.Writes) == 0 {
+		return nil, nil
+	}
+	if err := s.lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.unlock()
+	var results []store.RunResult
+	err := s.patiently(ctx, func() error {
+		return s.conn.Raw(func(dc any) error {
+			conn, ok := dc.(sqldriver.Conn)
+			if !ok {
+				return fmt.Errorf("connection is %T", dc)
+			}
+			var err error
+			results, err = s.commitRuns(&runBatch{batch: batch{Store: s, conn: conn}, q: &s.runQueries, commit: &c})
+			return err
+		})
+	})
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	return results, nil
+}
+
+func (s *Store) commitRuns(b *runBatch) ([]store.RunResult, error) {
+	if _, err := b.exec("BEGIN IMMEDIATE"); err != nil {
+		return nil, err
+	}
+	results, err := b.fill()
+	if err != nil {
+		_, _ = b.exec("ROLLBACK") // fails when the database has already undone it
+		return nil, err
+	}
+	if _, err := b.exec("COMMIT"); err != nil {
+		s.hot.forget()
+		_, _ = b.exec("ROLLBACK")
+		if isBusy(err) {
+			return nil, err
+		}
+		return nil, sqlstore.Ambiguous("sqlite: commit", err)
+	}
+	return results, nil
+}
+
+// runBatch is one write transaction of runs.
+type runBatch struct {
+	batch
+	q      *runQueries
+	commit *store.RunCommit
+	owners map[string]bool // who is alive; nil until someone asks
+}
+
+// fill does everything between BEGIN and COMMIT: all writes, then all takeoffs.
+func (b *runBatch) fill() ([]store.RunResult, error) {
+	results := make([]store.RunResult, len(b.commit.Writes))
+	for i := range b.commit.Writes {
+		w, result := &b.commit.Writes[i], &results[i]
+		refused, err := b.putRun(w, result)
+		if err != nil {
+			return nil, err
+		}
+		if result.Err = refused; refused != nil {
+			continue
+		}
+		if err := b.putRest(w); err != nil {
+			return nil, err
+		}
+		if err := b.land(w, result); err != nil {
+			return nil, err
+		}
+		if result.Seqs, err = b.send(w.Outbox); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.commit.Writes {
+		if results[i].Err != nil {
+			continue
+		}
+		if err := b.takeOff(&b.commit.Writes[i], &results[i]); err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// changes runs a statement and returns how many rows it changed.
+func (b *runBatch) changes(query string, values ...any) (int64, error) {
+	result, err := b.exec(query, values...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// putRun writes the run itself, or says why it may not be written.
+func (b *runBatch) putRun(w *store.RunWrite, result *store.RunResult) (refused, err error) {
+	run := w.Run
+	result.Fence = w.Fence
+	switch {
+	case w.Insert:
+		result.Fence = 1
+		row, err := sqlstore.RunRow(run, b.commit.Owner)
+		if err != nil {
+			return nil, err
+		}
+		n, err := b.changes(b.q.insertRun, row...)
+		if err == nil && n == 0 {
+			refused = sqlstore.RunTaken("sqlite")
+		}
+		return refused, err
+	case w.Resume != "":
+		head, err := b.head(run)
+		if err != nil {
+			return nil, err
+		}
+		if refused := head.Resume("sqlite", w.Resume); refused != nil {
+			return refused, nil
+		}
+		result.Fence = head.Fence + 1
+		return nil, b.changeRun(run, head.Fence, result.Fence)
+	}
+	state, err := sqlstore.RunState(run, b.commit.Owner, w.Fence)
+	if err != nil {
+		return nil, err
+	}
+	if !run.Status.Ended() && run.CompletedAt.IsZero() {
+		n, err := b.changes(b.q.stepOn, state[4], state[5], state[6], state[8], sqlstore.ID(run.ID), run.TenantID, w.Fence, string(run.Status), b.commit.Owner)
+		if err != nil || n == 1 {
+			return nil, err
+		}
+	}
+	n, err := b.changes(b.q.change, append(state, sqlstore.ID(run.ID), run.TenantID, w.Fence)...)
+	if err == nil && n == 0 {
+		refused = sqlstore.RunLost("sqlite", "commit runs")
+	}
+	return refused, err
+}
+
+func (b *runBatch) changeRun(run *rondo.Run, previous, fence int64) error {
+	state, err := sqlstore.RunState(run, b.commit.Owner, fence)
+	if err != nil {
+		return err
+	}
+	_, err = b.exec(b.q.change, append(state, sqlstore.ID(run.ID), run.TenantID, previous)...)
+	return err
+}
+
+// head is a stored run, nil when it is not there.
+func (b *runBatch) head(run *rondo.Run) (head *sqlstore.RunHead, err error) {
+	err = b.query(func(values []any) error {
+		found, err := sqlstore.ReadRunHead(values)
+		head = &found
+		return err
+	}, b.q.runHead, sqlstore.ID(run.ID), run.TenantID)
+	return head, err
+}
+
+// putRest writes everything of a write but the run, its flights and its events.
+func (b *runBatch) putRest(w *store.RunWrite) error {
+	for i := range w.Steps {
+		if err := b.putStep(&w.Steps[i]); err != nil {
+			return err
+		}
+	}
+	for i := range w.Artifacts {
+		row, err := sqlstore.ArtifactRow(&w.Artifacts[i])
+		if err != nil {
+			return err
+		}
+		if _, err := b.exec(b.q.artifact, row...); err != nil {
+			return err
+		}
+		if _, err := b.exec(b.q.use, row[0], sqlstore.ID(w.Run.ID)); err != nil {
+			return err
+		}
+	}
+	for i := range w.Raised {
+		row, err := sqlstore.RaisedRow(w.Run, &w.Raised[i])
+		if err != nil {
+			return err
+		}
+		if _, err := b.exec(b.q.raised, row...); err != nil {
+			return err
+		}
+	}
+	for _, id := range w.Signals {
+		if _, err := b.exec(b.q.obeyed, sqlstore.ID(id)); err != nil {
+			return err
+		}
+	}
+	if w.Run.Status.Ended() {
+		_, err := b.exec(b.q.dropSignals, sqlstore.ID(w.Run.ID))
+		return err
+	}
+	return nil
+}
+
+func (b *runBatch) putStep(step *rondo.RunStep) error {
+	row, err := sqlstore.RunStepRow(step)
+	if err != nil {
+		return err
+	}
+	if _, err := b.exec(b.q.step, row...); err != nil {
+		return err
+	}
+	return b.uses(step.ArtifactIDs, step.RunID[:])
+}
+
+func (b *runBatch) uses(artifacts []rondo.ID, user []byte) error {
+	for i := range artifacts {
+		if _, err := b.exec(b.q.use, artifacts[i][:], user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// land ends flights that are still held.
+func (b *runBatch) land(w *store.RunWrite, result *store.RunResult) error {
+	if len(w.Landings) == 0 {
+		return nil
+	}
+	result.Landed = make([]bool, len(w.Landings))
+	for i := range w.Landings {
+		landing := &w.Landings[i]
+		name := sqlstore.CacheRow(landing.Name)
+		held := []any{w.Run.TenantID, name, b.commit.Owner, landing.Fence}
+		var n int64
+		var err error
+		if landing.Entry != nil {
+			n, err = b.changes(b.q.landEntry, append(sqlstore.EntryState(landing.Entry), held...)...)
+			if err == nil && n == 1 && len(landing.Entry.ArtifactIDs) > 0 {
+				err = b.entryUses(w.Run.TenantID, name, landing.Entry.ArtifactIDs)
+			}
+		} else if n, err = b.changes(b.q.dropEmpty, held...); err == nil && n == 0 {
+			n, err = b.changes(b.q.giveBack, held...)
+		}
+		if err != nil {
+			return err
+		}
+		result.Landed[i] = n == 1
+	}
+	return nil
+}
+
+func (b *runBatch) entryUses(tenant string, name []byte, artifacts []rondo.ID) error {
+	user := sqlstore.EntryUser(tenant, name)
+	if _, err := b.exec(b.q.dropUses, user); err != nil {
+		return err
+	}
+	return b.uses(artifacts, user)
+}
+
+// takeOff decides the takeoffs of a write. A name that nobody knows, which most
+// are, costs one statement.
+func (b *runBatch) takeOff(w *store.RunWrite, result *store.RunResult) error {
+	if len(w.Takeoffs) == 0 {
+		return nil
+	}
+	result.Flights = make([]store.Flight, len(w.Takeoffs))
+	for i := range w.Takeoffs {
+		t, flight := &w.Takeoffs[i], &result.Flights[i]
+		name := sqlstore.CacheRow(t.Name)
+		n, err := b.changes(b.q.takeOff, w.Run.TenantID, name, b.commit.Owner)
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			*flight = store.Flight{Taken: true, Fence: 1}
+		} else if *flight, err = b.takeKnown(w.Run.TenantID, name, t); err != nil {
+			return err
+		}
+		if !flight.Taken {
+			continue
+		}
+		if err := b.putStep(&t.Step); err != nil {
+			return err
+		}
+		seqs, err := b.send(t.Outbox)
+		if err != nil {
+			return err
+		}
+		result.Seqs = append(result.Seqs, seqs...)
+	}
+	return nil
+}
+
+// takeKnown takes the flight of a row that is there, unless it has a good entry or
+// someone alive holds it.
+func (b *runBatch) takeKnown(tenant string, name []byte, t *store.Takeoff) (store.Flight, error) {
+	var head sqlstore.CacheHead
+	err := b.query(func(values []any) (err error) {
+		head, err = sqlstore.ReadCacheHead(values)
+		return err
+	}, b.q.cacheRow, tenant, name)
+	if err != nil {
+		return store.Flight{}, err
+	}
+	if head.Owner != "" && b.owners == nil {
+		if err := b.readOwners(); err != nil {
+			return store.Flight{}, err
+		}
+	}
+	flight := head.TakeOff(t, b.commit.Owner, b.commit.At, b.owners)
+	if flight.Taken {
+		_, err = b.exec(b.q.takeAgain, b.commit.Owner, flight.Fence, tenant, name)
+	}
+	return flight, err
+}
+
+func (b *runBatch) readOwners() error {
+	b.owners = map[string]bool{}
+	return b.query(func(values []any) error {
+		owner, err := sqlstore.ReadText(values)
+		b.owners[owner] = true
+		return err
+	}, b.q.alive, b.commit.At.UnixMicro())
+}
