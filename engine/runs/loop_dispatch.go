@@ -1,0 +1,185 @@
+package runs
+
+import (
+	"context"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/skill"
+	"github.com/rondo-engine/rondo/store"
+)
+
+// remoteType is the type of skills that remote workers have: they take no slot.
+const remoteType = "remote"
+
+// enqueue lets a step wait for a slot, or for whoever computes the same already.
+func (sh *shard) enqueue(d *driven, i int) {
+	st := d.steps[i]
+	if f := (flight{d.run.TenantID, st.name}); sh.flying[f] {
+		sh.await(f, ref{d, i})
+		return
+	}
+	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
+		if !sh.s.stopping.Load() {
+			sh.takeOff(d, i)
+		}
+		return
+	}
+	st.phase = phaseQueued
+	sh.queue.push(d, i)
+}
+
+// dispatch takes flights for the steps whose turn it is, while slots are free.
+func (sh *shard) dispatch() {
+	if sh.s.stopping.Load() {
+		return
+	}
+	for {
+		next, ok := sh.queue.pop(func(tenant string) bool { return sh.s.slots.take(tenant, sh) })
+		if !ok {
+			return
+		}
+		if f := (flight{next.d.run.TenantID, next.d.steps[next.step].name}); sh.flying[f] {
+			sh.s.slots.give(next.d.run.TenantID)
+			sh.await(f, next)
+			continue
+		}
+		sh.takeOff(next.d, next.step)
+	}
+}
+
+// takeOff puts the takeoff of a step into the next commit: the row of its next
+// attempt, and for a remote worker the request.
+func (sh *shard) takeOff(d *driven, i int) {
+	now := sh.s.now()
+	st, def := d.steps[i], &d.w.Steps[i]
+	sh.flying[flight{d.run.TenantID, st.name}] = true
+	st.phase = phaseTaking
+	st.attempt++
+	st.tries++
+	st.started, st.correlation = now, sh.s.cfg.IDs.New()
+	d.sched.Start(i)
+	t := store.Takeoff{Name: st.name, Key: st.name == st.keyed.Key, Again: st.again, Step: d.row(i, rondo.RunStepRunning)}
+	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
+		deadline := now.Add(sh.s.timeout(def.Timeout))
+		t.Outbox = []rondo.Outgoing{d.stepRequest(i, sh.s.cfg.IDs.New(), now, deadline)}
+	}
+	d.next.takeoffs = append(d.next.takeoffs, t)
+	d.next.taking = append(d.next.taking, i)
+	sh.mark(d)
+}
+
+// tookOff begins the work of a step whose flight is ours.
+func (sh *shard) tookOff(ctx context.Context, d *driven, i int, fence int64) {
+	s, st, def := sh.s, d.steps[i], &d.w.Steps[i]
+	st.fence = fence
+	deadline := st.started.Add(s.timeout(def.Timeout))
+	spec, known := d.w.SkillOf(i)
+	if known && spec.Type == remoteType {
+		sh.awaitRemote(d, i, deadline)
+		return
+	}
+	a := &attempt{
+		sh: sh, d: d, step: i, keyed: st.keyed, giveUp: deadline.Add(s.cfg.Grace),
+		call: skill.Call{
+			RunID: d.run.ID, StepID: def.ID, Attempt: st.attempt, Skill: def.Skill, Input: st.input,
+			Deadline: deadline, Blobs: boundedBlobs{s},
+		},
+	}
+	st.phase, st.work = phaseWorking, a
+	sh.working[a] = struct{}{}
+	sh.watchUntil(a.giveUp)
+	var err error
+	if a.skill, err = s.cfg.Skills.Skill(def.Skill, spec); err != nil {
+		a.skill = unusable(err)
+	}
+	ctx, a.cancel = context.WithTimeout(ctx, s.timeout(def.Timeout))
+	s.attempts.Go(func() { a.work(ctx) })
+}
+
+// unusable is a skill that cannot be made.
+func unusable(err error) skill.Skill {
+	return skill.Func(func(context.Context, skill.Call) (skill.Result, error) {
+		return skill.Fail(rondo.CodeSkillError, "the skill cannot be used: "+err.Error(), false), nil
+	})
+}
+
+// notTaken gives the slot of a step back that met something instead of a flight.
+func (sh *shard) notTaken(d *driven, i int, met store.Flight) {
+	st := d.steps[i]
+	f := flight{d.run.TenantID, st.name}
+	sh.freed(f)
+	remote := false
+	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
+		remote = true
+	} else {
+		sh.s.slots.give(d.run.TenantID)
+	}
+	if remote && st.asked {
+		// Another computes what our worker was asked for: whoever answers first.
+		sh.awaitRemote(d, i, st.started.Add(sh.s.timeout(d.w.Steps[i].Timeout)))
+		return
+	}
+	st.attempt--
+	st.tries--
+	if met.Entry != nil {
+		st.waited = true
+		sh.makeReady(d, i)
+		return
+	}
+	sh.await(f, ref{d, i})
+}
+
+// await lets a step wait, without a slot, until a flight of another has landed.
+func (sh *shard) await(f flight, r ref) {
+	st := r.d.steps[r.step]
+	st.phase, st.waited = phaseWaiting, true
+	sh.waits[f] = append(sh.waits[f], r)
+	sh.waiting++
+	if !sh.flying[f] && sh.lookAt.IsZero() {
+		sh.lookAt = sh.s.now().Add(sh.s.cfg.Poll)
+	}
+}
+
+// stopWaiting forgets that a step waits.
+func (sh *shard) stopWaiting(f flight, r ref) {
+	for k, other := range sh.waits[f] {
+		if other == r {
+			sh.waits[f] = append(sh.waits[f][:k:k], sh.waits[f][k+1:]...)
+			sh.waiting--
+			break
+		}
+	}
+	if len(sh.waits[f]) == 0 {
+		delete(sh.waits, f)
+	}
+}
+
+// freed notes that this shard does not hold a flight any more. Whoever waits for it
+// is woken by landed, or finds out by looking.
+func (sh *shard) freed(f flight) {
+	delete(sh.flying, f)
+	if len(sh.waits[f]) > 0 && sh.lookAt.IsZero() {
+		sh.lookAt = sh.s.now().Add(sh.s.cfg.Poll)
+	}
+}
+
+// landed lets those who wait for a flight look again.
+func (sh *shard) landed(f flight) {
+	delete(sh.flying, f)
+	for _, r := range sh.waits[f] {
+		sh.waiting--
+		sh.makeReady(r.d, r.step)
+	}
+	delete(sh.waits, f)
+}
+
+// landings are flights that ended in another shard of this process.
+type landings []flight
+
+func (in landings) apply(_ context.Context, sh *shard) {
+	for _, f := range in {
+		if !sh.flying[f] {
+			sh.landed(f)
+		}
+	}
+}
