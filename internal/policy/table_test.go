@@ -114,7 +114,7 @@ var imports = map[string]rule{
 	"skill/http":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "internal/guard"}},
 	"skill/llm":             {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "skill/internal/schema", "internal/guard"}},
 	"skill/template":        {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text"}},
-	"skill/skills":          {rondo: []string{".", "skill", "skill/exec", "skill/http", "skill/llm", "skill/template", "skill/internal/spec", "internal/canon", "internal/guard"}},
+	"skill/skills":          {rondo: []string{".", "skill", "skill/exec", "skill/http", "skill/llm", "skill/template", "skill/internal/spec", "internal/canon", "internal/guard", "internal/plan"}},
 
 	// The application: the core and the ports, no driver of a technology. The
 	// embedded bus is none: it stands on the store port alone, and the engine
@@ -133,6 +133,7 @@ var imports = map[string]rule{
 	"modules":        {rondo: with(contracts, "bus", "worker"), third: []string{xsync}},
 
 	// What a user's own module imports, and nothing else.
+	"examples":        {}, // files that the demo registers
 	"examples/module": {rondo: []string{"event", "bus", "bus/redis", "worker", "worker/httpbus"}},
 
 	// The checker and the simulation: the real loop on the executable
@@ -145,11 +146,11 @@ var imports = map[string]rule{
 	"internal/httpapi": {rondo: with(services, "agent", "engine/chat", "engine/runs", "internal/turn"), third: []string{huma, jsonExperiment}},
 	"internal/config":  {rondo: contracts, third: []string{yaml}},
 	"internal/cli": {
-		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench", "internal/demo"),
+		rondo: with(services, "client", "internal/config", "internal/app", "internal/sim", "internal/invariant", "internal/bench", "internal/demo", "engine/runs", "internal/plan"),
 		third: []string{kong, yaml, xterm},
 	},
 	"internal/demo":  {rondo: with(services, "worker", "modules", "skill")},
-	"internal/bench": {rondo: with(services, "agent", "agent/scripted", "engine/chat", "bus/embedded", "worker", "modules", "client", "internal/app")},
+	"internal/bench": {rondo: with(services, "agent", "agent/scripted", "engine/chat", "engine/runs", "internal/plan", "skill", "bus/embedded", "worker", "modules", "client", "internal/app")},
 	"internal/app":   {anything: true}, // the only composition root
 	"cmd/rondo":      {rondo: []string{".", "internal/cli", "internal/app"}},
 

@@ -1,0 +1,14 @@
+package skills
+
+import (
+	"github.com/rondo-engine/rondo/internal/plan"
+	"github.com/rondo-engine/rondo/skill"
+)
+
+// ForRuns is a set as the run service asks for skills.
+type ForRuns struct{ Set *Set }
+
+// Skill makes the skill of a plan's specification.
+func (r ForRuns) Skill(name string, wanted plan.SkillSpec) (skill.Skill, error) {
+	return r.Set.Skill(name, skill.Spec(wanted))
+}
