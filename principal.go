@@ -21,7 +21,7 @@ type Principal struct {
 }
 
 // Can reports whether the principal holds the scope. Scopes match exactly; admin
-// implies every orchestrator scope.
+// implies every scope, of runs too.
 func (p Principal) Can(scope string) bool {
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, ScopeAdmin)
 }

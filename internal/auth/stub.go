@@ -40,6 +40,7 @@ func AllScopes() []string {
 	return []string{
 		rondo.ScopeRead, rondo.ScopeReadInstances, rondo.ScopeWrite, rondo.ScopePublish,
 		rondo.ScopeIntervene, rondo.ScopeEvents, rondo.ScopeAdmin,
+		rondo.ScopeRunsRead, rondo.ScopeRunsWrite, rondo.ScopeRunsAdmin,
 	}
 }
 

@@ -149,6 +149,9 @@ type Config struct {
 	// ChatRedis is what /health says about Redis: conversations are kept there.
 	ChatRedis bool
 
+	// Runs executes workflows. Default: the routes of runs answer 503.
+	Runs RunService
+
 	// CORSOrigins lists the origins whose pages may call the API, each exactly
 	// scheme://host[:port]. Default http://localhost:5173; empty but not nil means
 	// none.
@@ -222,6 +225,7 @@ func New(cfg Config) (*API, error) {
 	a.registerJobs(r)
 	a.registerRetention(r)
 	a.registerChat(r)
+	a.registerRuns(r)
 	a.registerDocs(r)
 	if a.openapi, err = r.finish(); err != nil {
 		return nil, err

@@ -221,7 +221,7 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 	t.Parallel()
 	unknown := "01000000-0000-7000-8000-0000000000ff"
 	foreign := newBench(t, func(c *httpapi.Config) {
-		c.Auth = as{Tenant: "beta", User: "bob", Scopes: []string{rondo.ScopeRead, rondo.ScopeWrite, rondo.ScopeIntervene, rondo.ScopePublish}}
+		c.Auth = as{Tenant: "beta", User: "bob", Scopes: []string{rondo.ScopeRead, rondo.ScopeWrite, rondo.ScopeIntervene, rondo.ScopePublish, rondo.ScopeRunsRead, rondo.ScopeRunsWrite}}
 	})
 	for _, route := range foreign.Routes() {
 		if !strings.Contains(route.Path, "{id}") {
@@ -244,6 +244,10 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				known = eventID
 			case "dead letter":
 				known = letterID
+			case "run", "step of a run":
+				known = runID
+			case "artifact":
+				known = artifactOf(route)
 			}
 			foreign := foreign
 			if slices.Equal(route.Scopes, []string{rondo.ScopeAdmin}) {
@@ -254,7 +258,7 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 				query = "?against=" + templateID.String()
 			}
 			ask := func(id string) *httptest.ResponseRecorder {
-				return foreign.do(route.Method, strings.NewReplacer("{id}", id, "{number}", "1").Replace(route.Path)+query, bodyFor(route), "X-Request-Id", "same", "If-Match", "*")
+				return foreign.do(route.Method, strings.NewReplacer("{id}", id, "{number}", "1", "{stepId}", "mix", "{artifactId}", artifactID.String()).Replace(route.Path)+query, bodyFor(route), "X-Request-Id", "same", "If-Match", "*")
 			}
 			want := ask(unknown)
 			noun := route.Noun
@@ -279,7 +283,7 @@ func TestForeignIDsLookExactlyLikeUnknownOnes(t *testing.T) {
 
 func TestOnlyAnAdminActsForAnotherOrganisation(t *testing.T) {
 	t.Parallel()
-	user := newBench(t, asUser(rondo.ScopeRead, rondo.ScopeReadInstances, rondo.ScopeWrite, rondo.ScopePublish, rondo.ScopeIntervene, rondo.ScopeEvents))
+	user := newBench(t, asUser(rondo.ScopeRead, rondo.ScopeReadInstances, rondo.ScopeWrite, rondo.ScopePublish, rondo.ScopeIntervene, rondo.ScopeEvents, rondo.ScopeRunsRead, rondo.ScopeRunsWrite, rondo.ScopeRunsAdmin))
 	admin := newBench(t, asUser(rondo.ScopeAdmin))
 	for _, route := range user.Routes() {
 		takes := false
@@ -289,7 +293,10 @@ func TestOnlyAnAdminActsForAnotherOrganisation(t *testing.T) {
 		if !takes {
 			continue
 		}
-		target := strings.NewReplacer("{id}", instanceID.String(), "{name}", "weigh").Replace(route.Path) + "?org_id=beta"
+		target := strings.NewReplacer("{id}", instanceID.String(), "{name}", "weigh", "{stepId}", "mix", "{artifactId}", artifactID.String(), "{key}", cacheKey).Replace(route.Path) + "?org_id=beta"
+		if route.ID == "invalidate-cache" {
+			target += "&all=true"
+		}
 		if route.ID == "diff-definitions" {
 			target += "&against=" + templateID.String()
 		}
@@ -316,6 +323,10 @@ func bodyFor(route httpapi.Route) string {
 		return `{"conversationId":"` + chatID + `","text":"hello"}`
 	case route.ID == "submit-card":
 		return `{"conversationId":"` + chatID + `","cardId":"c","userSummary":"Yes","submitData":{"action":"Action.Submit"}}`
+	case route.ID == "start-run" || route.ID == "plan-run":
+		return `{"workflowName":"campaign.build"}`
+	case route.ID == "update-run":
+		return `{"changeRequest":{"type":"audio.update"}}`
 	case route.ID == "orchestrate-chat":
 		return `{"query":"hello"}`
 	case route.ID == "replay-conversation":

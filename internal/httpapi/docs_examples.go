@@ -20,6 +20,7 @@ func docsTags() []*huma.Tag {
 		{Name: "explaining", Description: "What a case waits for, what happened, what comes next; live, too."},
 		{Name: "interventions", Description: "What people do to one case. Each is recorded with before and after."},
 		{Name: "conversations", Description: "Turns between a person and an AI agent: state, data and progress. Names are camelCase here, and members without a value are left out where the client never had them."},
+		{Name: "runs", Description: "DAGs of steps: run them, redo only what a change touched, and read why. Names are camelCase here, and members that do not apply are left out."},
 		{Name: "definitions", Description: "Drafts, publishing, versions, tests; and the templates to begin with."},
 		{Name: "catalogue", Description: "What definitions refer to: reason codes and step kinds."},
 		{Name: "events", Description: "How cases begin and modules answer, and how modules receive without Redis."},

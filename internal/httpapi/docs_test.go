@@ -62,11 +62,11 @@ func TestExamplesOfBodiesAreAccepted(t *testing.T) {
 			continue
 		}
 		tried++
-		id, ok := map[string]rondo.ID{"workflow definition": definitionID, "reason code": reasonCodeID, "dead letter": letterID}[route.Noun]
+		id, ok := map[string]rondo.ID{"workflow definition": definitionID, "reason code": reasonCodeID, "dead letter": letterID, "run": runID}[route.Noun]
 		if !ok {
 			id = instanceID
 		}
-		target := strings.ReplaceAll(route.Path, "{id}", id.String())
+		target := strings.NewReplacer("{id}", id.String(), "{key}", cacheKey).Replace(route.Path)
 		if route.Chat {
 			target = strings.ReplaceAll(route.Path, "{id}", chatID)
 		}

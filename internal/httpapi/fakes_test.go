@@ -263,6 +263,7 @@ type bench struct {
 	*httpapi.API
 	engine  *fake
 	chat    *talker
+	runs    *runner
 	service *chat.Service // instead of chat, where a test asks for it
 	metrics *metrics.Metrics
 	log     *bytes.Buffer
@@ -272,8 +273,9 @@ func newBench(t *testing.T, change ...func(*httpapi.Config)) *bench {
 	t.Helper()
 	b := &bench{engine: &fake{}, metrics: metrics.New(metrics.Options{}), log: &bytes.Buffer{}}
 	b.chat = newTalker(b.engine)
+	b.runs = newRunner(b.engine)
 	cfg := httpapi.Config{
-		Chat:  b.chat,
+		Chat: b.chat, Runs: b.runs,
 		Cases: b.engine, Definitions: b.engine, Events: b.engine, Trials: b.engine, Jobs: b.engine, Retention: b.engine, Health: b.engine, Metrics: b.metrics,
 		Auth:    as{Tenant: "acme", User: "ann", Scopes: auth.AllScopes()},
 		Log:     slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

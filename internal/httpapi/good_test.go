@@ -206,7 +206,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 func checkDocumented(t *testing.T, openapi []byte, method, target string, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	path, _, _ := strings.Cut(target, "?")
-	for _, id := range []rondo.ID{instanceID, definitionID, templateID, reasonCodeID, jobID, id(0xff)} {
+	for _, id := range []rondo.ID{instanceID, definitionID, templateID, reasonCodeID, jobID, runID, id(0xff)} {
 		path = strings.Replace(path, id.String(), "{id}", 1)
 	}
 	kind, _, _ := strings.Cut(rec.Header().Get("Content-Type"), ";")

@@ -16,6 +16,7 @@ type call struct {
 	id        rondo.ID        // of the path; zero = the route has none
 	name      string          // of the path; "" = the route has none
 	chat      chatCall        // of the chat API only
+	run       runCall         // of the run API only
 	header    http.Header     // as it came
 	query     url.Values      // checked against the row
 	body      []byte          // strict JSON; nil = none
@@ -74,7 +75,11 @@ func (a *API) admit(w http.ResponseWriter, r *http.Request, row Route, c *call) 
 		}
 		c.id = id
 	}
-	if strings.Contains(row.Path, "{name}") && !identifier(c.name) {
+	if row.Camel {
+		if err := c.readRunPath(r, row); err != nil {
+			return err
+		}
+	} else if strings.Contains(row.Path, "{name}") && !identifier(c.name) {
 		return rondo.NotFound(row.Noun)
 	}
 	body, err := readBody(w, r, row)

@@ -41,6 +41,10 @@ func requestFor(route httpapi.Route) *http.Request {
 		which = eventID
 	case "dead letter":
 		which = letterID
+	case "run", "step of a run":
+		which = runID
+	case "artifact":
+		which = artifactOf(route)
 	}
 	name := "weigh"
 	if route.Noun == "event type" {
@@ -50,7 +54,7 @@ func requestFor(route httpapi.Route) *http.Request {
 	if route.Chat {
 		id = chatID
 	}
-	target := strings.NewReplacer("{id}", id, "{number}", "1", "{name}", name, "{asset}", "docs.js").Replace(route.Path)
+	target := strings.NewReplacer("{id}", id, "{number}", "1", "{name}", name, "{asset}", "docs.js", "{stepId}", "mix", "{artifactId}", artifactID.String(), "{key}", cacheKey).Replace(route.Path)
 	r := httptest.NewRequest(route.Method, target, strings.NewReader(bodyFor(route)))
 	if bodyFor(route) != "" {
 		r.Header.Set("Content-Type", "application/json")
@@ -62,10 +66,20 @@ func requestFor(route httpapi.Route) *http.Request {
 	switch route.ID {
 	case "search-events":
 		r.URL.RawQuery = "outcome=parked"
+	case "invalidate-cache":
+		r.URL.RawQuery = "step=mix"
 	case "stream-events":
 		r.URL.RawQuery = "group=mine&types=case.created"
 	}
 	return r
+}
+
+// artifactOf is what {id} is in a route to an artifact.
+func artifactOf(route httpapi.Route) rondo.ID {
+	if strings.Contains(route.Path, "{artifactId}") {
+		return runID
+	}
+	return artifactID
 }
 
 func TestEveryRouteTakesExactlyItsScopes(t *testing.T) {
@@ -77,7 +91,7 @@ func TestEveryRouteTakesExactlyItsScopes(t *testing.T) {
 		"a scope in upper case": {
 			strings.ToUpper(rondo.ScopeRead), strings.ToUpper(rondo.ScopeAdmin), strings.ToUpper(rondo.ScopeEvents),
 		},
-		"a wildcard": {"orchestrator:*", "*"},
+		"a wildcard": {"orchestrator:*", "runs:*", "*"},
 	}
 	for _, scope := range auth.AllScopes() {
 		callers[scope] = []string{scope}
@@ -186,6 +200,27 @@ func TestScopesOfTheRouteTable(t *testing.T) {
 		"GET /api/chat/conversations/{id}/turns/{number}": "anyone",
 		"POST /api/chat/conversations/{id}/end":           "anyone",
 		"POST /api/chat/conversations/{id}/replay":        "anyone",
+		"POST /runs":                                      "runs:write",
+		"GET /runs":                                       "runs:read",
+		"POST /runs/plan":                                 "runs:read runs:write",
+		"GET /runs/{id}":                                  "runs:read",
+		"POST /runs/{id}/update":                          "runs:write",
+		"POST /runs/{id}/cancel":                          "runs:write",
+		"POST /runs/{id}/retry":                           "runs:write",
+		"GET /runs/{id}/steps":                            "runs:read",
+		"GET /runs/{id}/steps/{stepId}":                   "runs:read",
+		"GET /runs/{id}/artifacts":                        "runs:read",
+		"GET /runs/{id}/artifacts/{artifactId}/content":   "runs:read",
+		"GET /artifacts/{id}/content":                     "runs:read",
+		"GET /runs/{id}/explain":                          "runs:read",
+		"GET /runs/{id}/cache-analysis":                   "runs:read",
+		"GET /runs/{id}/stream":                           "runs:read",
+		"GET /workflows":                                  "runs:read",
+		"GET /workflows/{name}":                           "runs:read",
+		"GET /cache":                                      "runs:admin",
+		"GET /cache/stats":                                "runs:admin",
+		"DELETE /cache":                                   "runs:admin",
+		"POST /cache/{key}/taint":                         "runs:admin",
 		"GET /asyncapi.json":                              "",
 		"GET /openapi.json":                               "",
 		"GET /docs":                                       "",

@@ -29,7 +29,7 @@ const (
 type Param struct {
 	Name   string
 	Doc    string
-	Format string   // uuid, date-time, integer, age, tests, list, group, text (any); "" = a string of 1 to 128 bytes
+	Format string   // uuid, date-time, integer, age, tests, list, group, digest, text (any); "" = a string of 1 to 128 bytes
 	Enum   []string // the words it may be; empty = any
 }
 
@@ -161,6 +161,10 @@ func (p Param) check(value string) (code, message string) {
 	case "group":
 		if !groupName(value) {
 			return "not_a_group", groupRule
+		}
+	case "digest":
+		if !hexDigest(value) {
+			return "not_a_digest", "use 64 hexadecimal digits in lower case"
 		}
 	case "cursor": // the list that it belongs to reads it
 	default:

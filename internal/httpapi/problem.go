@@ -18,6 +18,7 @@ import (
 const (
 	codeMethodNotAllowed rondo.Code = "method_not_allowed"
 	codeUnsupportedMedia rondo.Code = "unsupported_media_type"
+	codeRange            rondo.Code = "range_not_satisfiable"
 )
 
 // problem is the body of every error (RFC 9457).
@@ -62,6 +63,16 @@ func statusOf(code rondo.Code) (status int, title string) {
 		return http.StatusForbidden, "The card action is not allowed"
 	case rondo.CodeNotFound, rondo.CodeConversationNotFound:
 		return http.StatusNotFound, "Not found"
+	case rondo.CodeWorkflowNotFound:
+		return http.StatusNotFound, "No such workflow"
+	case rondo.CodeBaseRunNotCompleted:
+		return http.StatusBadRequest, "The base run is not completed"
+	case rondo.CodeStaleBaseRun:
+		return http.StatusConflict, "The base run is not the latest"
+	case rondo.CodeInputSelector:
+		return http.StatusUnprocessableEntity, "The input of a step cannot be made"
+	case codeRange:
+		return http.StatusRequestedRangeNotSatisfiable, "The range is not within the content"
 	case codeMethodNotAllowed:
 		return http.StatusMethodNotAllowed, "The route does not have this method"
 	case rondo.CodeWrongState:
@@ -122,10 +133,12 @@ func problemOf(err error, noun, requestID string) *problem {
 		p.Detail, p.Hint = told.Message, told.Hint
 	case rondo.CodeConversationNotFound:
 		p.Detail, p.Hint = "no such conversation", "start a new one; a conversation that has expired or is another's looks unknown too"
+	case rondo.CodeWorkflowNotFound:
+		p.Detail, p.Hint = "there is no active workflow with this name and version", "see GET /workflows for those that can be run; publish a definition of kind run to add one"
 	case rondo.CodeInternal:
 		p.Detail, p.Hint = "something went wrong inside the server", "report the request id to the operator; the log has the cause"
 	case rondo.CodeStateCorrupt:
-		p.Detail, p.Hint = "what is stored of the conversation cannot be read", "report the request id to the operator; nothing was changed"
+		p.Detail, p.Hint = "what is stored of the "+storedNoun(noun)+" cannot be read", "report the request id to the operator; nothing was changed"
 	default:
 		told := said(err)
 		p.Detail, p.Hint, p.Errors = told.Message, told.Hint, told.Fields
@@ -150,6 +163,16 @@ func problemOf(err error, noun, requestID string) *problem {
 		p.header.Set("Retry-After", "5")
 	}
 	return p
+}
+
+// storedNoun names what a record that cannot be read is of: turns name their
+// conversation in the body.
+func storedNoun(noun string) string {
+	switch noun {
+	case nounRun, nounRunStep, nounArtifact, nounCacheEntry:
+		return noun
+	}
+	return nounConversation
 }
 
 // retryAfter is how many seconds a caller should wait before trying again; ok

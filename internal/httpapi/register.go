@@ -14,6 +14,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/engine/runs"
 )
 
 // registrar puts handlers behind the rows of the route table and writes the
@@ -220,6 +221,8 @@ func pathParams(row Route) []*huma.Param {
 	switch {
 	case row.Chat:
 		return chatPathParams(row)
+	case row.Camel:
+		return runPathParams(row)
 	case strings.Contains(row.Path, "{id}"):
 		return []*huma.Param{{Name: "id", In: "path", Required: true, Description: "Id of the " + row.Noun, Schema: &huma.Schema{Type: huma.TypeString, Format: "uuid"}}}
 	case strings.Contains(row.Path, "{name}"):
@@ -241,12 +244,25 @@ func document(version string) *huma.OpenAPI {
 		},
 		Tags: docsTags(),
 		Components: &huma.Components{
-			Schemas: huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer),
+			Schemas: huma.NewMapRegistry("#/components/schemas/", schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{
 				securityScheme: {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "A token of the configured issuer. orchestrator:admin implies every scope."},
 			},
 		},
 	}
+}
+
+// schemaName keeps the nouns of runs apart from those of cases: a plan is one of
+// a case, a RunPlan one of a run.
+func schemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.PkgPath() == reflect.TypeFor[runs.Plan]().PkgPath() {
+		return "Run" + name
+	}
+	return name
 }
 
 // finish checks that table and handlers match and returns the document.

@@ -31,6 +31,8 @@ type Route struct {
 	Chat bool
 	// Keyed says that a route of the chat API minds an idempotency key.
 	Keyed bool
+	// Camel marks a route of the run API, whose names are camelCase.
+	Camel bool
 	// Noun is what {id} names, for answers that say it is not there.
 	Noun string
 	// Query lists the parameters that exist. Others are refused.
@@ -107,7 +109,7 @@ const (
 
 func routeTable(publicMetrics bool) []Route {
 	return slices.Concat(
-		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), retentionRoutes(), chatRoutes(), documentRoutes(),
+		healthRoutes(publicMetrics), definitionRoutes(), deftestRoutes(), instanceRoutes(), interventionRoutes(), eventRoutes(), jobRoutes(), retentionRoutes(), chatRoutes(), runRoutes(), documentRoutes(),
 	)
 }
 

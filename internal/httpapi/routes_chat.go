@@ -33,7 +33,10 @@ func chatRoutes() []Route {
 	return rows
 }
 
-func chatPaging(what string) []Param {
+func chatPaging(what string) []Param { return camelPaging(what) }
+
+// camelPaging are the parameters of a list whose names are camelCase.
+func camelPaging(what string) []Param {
 	return []Param{
 		{Name: "limit", Doc: what + " per page, 1 to 200. Default 50", Format: "integer"},
 		{Name: "cursor", Doc: "nextCursor of the page before", Format: "cursor"},

@@ -64,10 +64,11 @@ func (s *streams) end() {
 }
 
 // IsStream reports whether a request may last: it asks for a stream, which has no
-// end of its own, or for a turn of a conversation, which has limits of its own.
+// end of its own, for the bytes of an artifact, of which there may be many, or for
+// a turn of a conversation, which has limits of its own.
 // Whoever bounds requests must let it be.
 func IsStream(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/stream") || r.Method == http.MethodPost && isChat(r.URL.Path)
+	return r.Method == http.MethodGet && (strings.HasSuffix(r.URL.Path, "/stream") || isContent(r.URL.Path)) || r.Method == http.MethodPost && isChat(r.URL.Path)
 }
 
 // EndStreams ends every stream that is open, so that a server which shuts down
