@@ -55,6 +55,12 @@ type Config struct {
 	// Timeout bounds one handler call; it must be shorter than the minute after
 	// which an unacked request comes again. Default 50 s.
 	Timeout time.Duration
+	// AckWait is after which time an unacked request comes again; it must be longer
+	// than Timeout. Default: the bus's, a minute.
+	AckWait time.Duration
+	// Reply makes the answer of what a handler returned; a message without an event id
+	// is not sent, and the request is acked all the same. Default: Reply.
+	Reply func(request *event.Envelope, payload any, err error, now time.Time) bus.Message
 	// Outcomes remembers answers. Default: the last 100,000 in memory.
 	Outcomes Outcomes
 	// Now is the clock. Default time.Now.
@@ -99,6 +105,9 @@ func New(cfg Config) *Worker {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = 50 * time.Second
 	}
+	if cfg.Reply == nil {
+		cfg.Reply = Reply
+	}
 	if cfg.Outcomes == nil {
 		cfg.Outcomes = NewMemoryOutcomes(100_000)
 	}
@@ -120,7 +129,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	for stream := range w.cfg.Handlers {
 		streams = append(streams, stream)
 	}
-	consumer, err := w.cfg.Bus.Subscribe(ctx, bus.Subscription{Group: w.cfg.Group, Streams: streams})
+	consumer, err := w.cfg.Bus.Subscribe(ctx, bus.Subscription{Group: w.cfg.Group, Streams: streams, AckWait: w.cfg.AckWait})
 	if err != nil {
 		return rondo.Op("start worker "+w.cfg.Group, err)
 	}
@@ -218,7 +227,10 @@ func (w *Worker) handle(d bus.Delivery, request *event.Envelope, handler Handler
 		return answer{delivery: d, message: stored}
 	}
 	payload, err := call(ctx, handler, request)
-	message := Reply(request, payload, err, w.cfg.Now())
+	message := w.cfg.Reply(request, payload, err, w.cfg.Now())
+	if message.EventID.IsZero() {
+		return answer{delivery: d}
+	}
 	if err := w.cfg.Outcomes.Put(ctx, request.CorrelationID, message.Envelope); err != nil {
 		w.cfg.Log.Warn("remembering an answer", "group", w.cfg.Group, "correlation_id", request.CorrelationID, "error", err)
 	}
@@ -268,7 +280,7 @@ func envelope(request *event.Envelope, eventType string, body []byte, now time.T
 	return &event.Envelope{
 		EventID: event.DerivedID(request.EventID, eventType), Type: eventType, SchemaVersion: event.SchemaVersion,
 		OccurredAt: now.UTC().Truncate(time.Microsecond), CorrelationID: request.CorrelationID,
-		CausationID: request.EventID.String(), CaseID: request.CaseID, OrgID: request.OrgID, ProductID: request.ProductID,
+		CausationID: request.EventID.String(), CaseID: request.CaseID, OrgID: request.OrgID, ProductID: request.ProductID, RunID: request.RunID,
 		Payload: body, Traceparent: request.Traceparent,
 	}
 }
