@@ -110,10 +110,14 @@ func newDriven(run rondo.Run, w *plan.Workflow, base *baseRun) *driven {
 	if base != nil {
 		d.sources.Base = base.output
 	}
-	if run.Change != nil {
+	if run.TriggerType == rondo.TriggerUpdate {
+		kind := "" // the seeds may be named one by one
+		if run.Change != nil {
+			kind = run.Change.Type
+		}
 		d.seeds = make([]bool, len(w.Steps))
-		seeds, all, err := w.Seeds(run.Change.Type, run.Options.ChangedSteps)
-		if err == nil { // it was checked when the run was asked for
+		seeds, all, err := w.Seeds(kind, run.Options.ChangedSteps)
+		if err == nil { // it was checked when the run was asked for; one may have no seeds
 			d.rebuild = plan.RebuildOf(run.Change, all)
 			for _, i := range seeds {
 				d.seeds[i] = true
