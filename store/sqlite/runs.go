@@ -13,12 +13,11 @@ import (
 
 // runQueries are the texts of the statements that commit runs.
 type runQueries struct {
-	alive                           string
-	insertRun, resumeRun, runHead   string
+	alive, runHead, insertRun       string
 	stepOn, change                  string // a run whose status and owner stay, or not
 	step                            string
-	takeOff, cacheRow, takeAgain    string
-	landEntry, giveBack, dropEmpty  string
+	takeOff, flight, entry, take    string
+	land, keep                      string
 	artifact, use, dropUses, raised string
 	obeyed, dropSignals             string
 }
@@ -27,29 +26,29 @@ func newRunQueries(t *sqlstore.Tables) runQueries {
 	insert := func(table *sqlstore.Table) string {
 		return "INSERT INTO " + table.Name + " (" + table.Names("") + ") VALUES (" + sqlstore.Marks(len(table.Columns)) + ")"
 	}
-	set := func(columns []sqlstore.Column) string {
+	set := func(columns []sqlstore.Column, value string) string {
 		var names []string
 		for _, c := range columns {
-			names = append(names, c.Name+" = ?")
+			names = append(names, c.Name+" = "+strings.ReplaceAll(value, "%s", c.Name))
 		}
 		return strings.Join(names, ", ")
 	}
-	state := t.Runs.Columns[sqlstore.RunFixed:]
-	const row = " WHERE tenant_id = ? AND name = ?"
+	const row = " WHERE tenant_id = ?1 AND name = ?2"
 	return runQueries{
 		alive:     sqlstore.AliveOwners,
+		runHead:   "SELECT tenant_id, status, fence FROM runs WHERE id = ?",
 		insertRun: insert(&t.Runs) + " ON CONFLICT DO NOTHING",
-		runHead:   "SELECT status, fence FROM runs WHERE id = ? AND tenant_id = ?",
 		// Columns of an index are left out: SQLite would delete and insert its entries.
-		stepOn:      "UPDATE runs SET seq = ?, total_steps = ?, started_at = ?, error = ? WHERE id = ? AND tenant_id = ? AND fence = ? AND status = ? AND owner = ? AND live = 1",
-		change:      "UPDATE runs SET " + set(state) + " WHERE id = ? AND tenant_id = ? AND fence = ?",
-		step:        "REPLACE" + strings.TrimPrefix(insert(&t.RunSteps), "INSERT"),
-		takeOff:     "INSERT INTO step_cache (tenant_id, name, owner, fence, workflow, step_id, size, tainted, class, duration_ms, cost) VALUES (?, ?, ?, 1, '', '', 0, '', '', 0, 0.0) ON CONFLICT DO NOTHING",
-		cacheRow:    "SELECT " + t.StepCache.Names("") + " FROM step_cache" + row,
-		takeAgain:   "UPDATE step_cache SET owner = ?, fence = ?" + row,
-		landEntry:   "UPDATE step_cache SET owner = '', " + set(t.StepCache.Columns[sqlstore.StepCacheKey+2:]) + row + " AND owner = ? AND fence = ?",
-		giveBack:    "UPDATE step_cache SET owner = ''" + row + " AND owner = ? AND fence = ?",
-		dropEmpty:   "DELETE FROM step_cache" + row + " AND owner = ? AND fence = ? AND created_at IS NULL",
+		stepOn: "UPDATE runs SET seq = ?, total_steps = ?, started_at = ?, error = ? WHERE id = ? AND tenant_id = ? AND fence = ? AND status = ? AND owner = ? AND live = 1",
+		change: "UPDATE runs SET " + set(t.Runs.Columns[sqlstore.RunFixed:], "?") + " WHERE id = ?",
+		step:   "REPLACE" + strings.TrimPrefix(insert(&t.RunSteps), "INSERT"),
+		takeOff: "INSERT INTO flights (tenant_id, name, owner, fence) SELECT ?1, ?2, ?3, 1 WHERE NOT EXISTS (SELECT 1 FROM step_cache" + row + ") " +
+			"ON CONFLICT DO NOTHING",
+		flight:      "SELECT owner, fence FROM flights" + row,
+		entry:       "SELECT " + t.StepCache.Names("") + " FROM step_cache" + row,
+		take:        "REPLACE INTO flights (tenant_id, name, owner, fence) VALUES (?, ?, ?, ?)",
+		land:        "DELETE FROM flights" + row + " AND owner = ?3 AND fence = ?4",
+		keep:        insert(&t.StepCache) + " ON CONFLICT (tenant_id, name) DO UPDATE SET " + set(t.StepCache.Columns[sqlstore.StepCacheKey:], "excluded.%s"),
 		artifact:    insert(&t.Artifacts),
 		use:         insert(&t.ArtifactUses) + " ON CONFLICT DO NOTHING",
 		dropUses:    "DELETE FROM artifact_uses WHERE used_by = ?",
@@ -158,67 +157,44 @@ func (b *runBatch) changes(query string, values ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// putRun writes the run itself, or says why it may not be written.
+// putRun writes the run itself, or says why it may not be written. A run that goes
+// on as before, which most do, costs one statement.
 func (b *runBatch) putRun(w *store.RunWrite, result *store.RunResult) (refused, err error) {
 	run := w.Run
-	result.Fence = w.Fence
-	switch {
-	case w.Insert:
-		result.Fence = 1
-		row, err := sqlstore.RunRow(run, b.commit.Owner)
-		if err != nil {
-			return nil, err
-		}
-		n, err := b.changes(b.q.insertRun, row...)
-		if err == nil && n == 0 {
-			refused = sqlstore.RunTaken("sqlite")
-		}
-		return refused, err
-	case w.Resume != "":
-		head, err := b.head(run)
-		if err != nil {
-			return nil, err
-		}
-		if refused := head.Resume("sqlite", w.Resume); refused != nil {
-			return refused, nil
-		}
-		result.Fence = head.Fence + 1
-		return nil, b.changeRun(run, head.Fence, result.Fence)
-	}
 	state, err := sqlstore.RunState(run, b.commit.Owner, w.Fence)
 	if err != nil {
 		return nil, err
 	}
-	if !run.Status.Ended() && run.CompletedAt.IsZero() {
+	if !w.Insert && w.Resume == "" && !run.Status.Ended() && run.CompletedAt.IsZero() {
 		n, err := b.changes(b.q.stepOn, state[4], state[5], state[6], state[8], sqlstore.ID(run.ID), run.TenantID, w.Fence, string(run.Status), b.commit.Owner)
 		if err != nil || n == 1 {
+			result.Fence = w.Fence
 			return nil, err
 		}
 	}
-	n, err := b.changes(b.q.change, append(state, sqlstore.ID(run.ID), run.TenantID, w.Fence)...)
-	if err == nil && n == 0 {
-		refused = sqlstore.RunLost("sqlite", "commit runs")
-	}
-	return refused, err
-}
-
-func (b *runBatch) changeRun(run *rondo.Run, previous, fence int64) error {
-	state, err := sqlstore.RunState(run, b.commit.Owner, fence)
-	if err != nil {
-		return err
-	}
-	_, err = b.exec(b.q.change, append(state, sqlstore.ID(run.ID), run.TenantID, previous)...)
-	return err
-}
-
-// head is a stored run, nil when it is not there.
-func (b *runBatch) head(run *rondo.Run) (head *sqlstore.RunHead, err error) {
+	var head *sqlstore.RunHead
 	err = b.query(func(values []any) error {
 		found, err := sqlstore.ReadRunHead(values)
 		head = &found
 		return err
-	}, b.q.runHead, sqlstore.ID(run.ID), run.TenantID)
-	return head, err
+	}, b.q.runHead, sqlstore.ID(run.ID))
+	if err != nil {
+		return nil, err
+	}
+	if result.Fence, refused = head.Admit("sqlite", w); refused != nil {
+		return refused, nil
+	}
+	if w.Insert {
+		row, err := sqlstore.RunRow(run, b.commit.Owner)
+		if err == nil {
+			_, err = b.exec(b.q.insertRun, row...)
+		}
+		return nil, err
+	}
+	if state, err = sqlstore.RunState(run, b.commit.Owner, result.Fence); err == nil {
+		_, err = b.exec(b.q.change, append(state, sqlstore.ID(run.ID))...)
+	}
+	return nil, err
 }
 
 // putRest writes everything of a write but the run, its flights and its events.
@@ -290,21 +266,22 @@ func (b *runBatch) land(w *store.RunWrite, result *store.RunResult) error {
 	for i := range w.Landings {
 		landing := &w.Landings[i]
 		name := sqlstore.CacheRow(landing.Name)
-		held := []any{w.Run.TenantID, name, b.commit.Owner, landing.Fence}
-		var n int64
-		var err error
-		if landing.Entry != nil {
-			n, err = b.changes(b.q.landEntry, append(sqlstore.EntryState(landing.Entry), held...)...)
-			if err == nil && n == 1 && len(landing.Entry.ArtifactIDs) > 0 {
-				err = b.entryUses(w.Run.TenantID, name, landing.Entry.ArtifactIDs)
-			}
-		} else if n, err = b.changes(b.q.dropEmpty, held...); err == nil && n == 0 {
-			n, err = b.changes(b.q.giveBack, held...)
-		}
+		n, err := b.changes(b.q.land, w.Run.TenantID, name, b.commit.Owner, landing.Fence)
 		if err != nil {
 			return err
 		}
-		result.Landed[i] = n == 1
+		if result.Landed[i] = n == 1; n != 1 || landing.Entry == nil {
+			continue
+		}
+		if _, err := b.exec(b.q.keep, sqlstore.EntryRow(w.Run.TenantID, name, landing.Fence, landing.Entry)...); err != nil {
+			return err
+		}
+		if len(landing.Entry.ArtifactIDs) == 0 {
+			continue
+		}
+		if err := b.entryUses(w.Run.TenantID, name, landing.Entry.ArtifactIDs); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -351,25 +328,23 @@ func (b *runBatch) takeOff(w *store.RunWrite, result *store.RunResult) error {
 	return nil
 }
 
-// takeKnown takes the flight of a row that is there, unless it has a good entry or
+// takeKnown takes a flight whose name is known, unless it has a good entry or
 // someone alive holds it.
 func (b *runBatch) takeKnown(tenant string, name []byte, t *store.Takeoff) (store.Flight, error) {
-	var head sqlstore.CacheHead
-	err := b.query(func(values []any) (err error) {
-		head, err = sqlstore.ReadCacheHead(values)
-		return err
-	}, b.q.cacheRow, tenant, name)
+	var head sqlstore.FlightHead
+	err := b.query(head.ReadFlight, b.q.flight, tenant, name)
+	if err == nil {
+		err = b.query(head.ReadEntry, b.q.entry, tenant, name)
+	}
+	if err == nil && head.Owner != "" && b.owners == nil {
+		err = b.readOwners()
+	}
 	if err != nil {
 		return store.Flight{}, err
 	}
-	if head.Owner != "" && b.owners == nil {
-		if err := b.readOwners(); err != nil {
-			return store.Flight{}, err
-		}
-	}
 	flight := head.TakeOff(t, b.commit.Owner, b.commit.At, b.owners)
 	if flight.Taken {
-		_, err = b.exec(b.q.takeAgain, b.commit.Owner, flight.Fence, tenant, name)
+		_, err = b.exec(b.q.take, tenant, name, b.commit.Owner, flight.Fence)
 	}
 	return flight, err
 }

@@ -24,3 +24,15 @@ func TestRuns(t *testing.T) {
 		Again: func(_ *testing.T, first store.Store) store.Store { return files[first]() },
 	})
 }
+
+func BenchmarkRuns(b *testing.B) {
+	for _, level := range []sqlite.Synchronous{sqlite.Full, sqlite.Normal} {
+		b.Run(string(level), func(b *testing.B) {
+			s := openFile(b, filepath.Join(b.TempDir(), "rondo.db"), sqlite.Options{Synchronous: level})
+			if err := s.Migrate(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+			storetest.BenchmarkRuns(b, s)
+		})
+	}
+}

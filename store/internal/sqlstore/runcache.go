@@ -43,18 +43,23 @@ func (c *Cold) LookupCache(ctx context.Context, tenant string, keys []string, at
 			byName[string(name)] = key
 		}
 		err := c.reader().each(ctx, func(values []any) error {
-			head, err := ReadCacheHead(values[1:])
-			if err != nil {
-				return err
+			stored, err := ReadEntry(values)
+			if err == nil {
+				found[byName[string(stored.Name)]] = store.CacheLookup{Entry: &stored.Entry}
 			}
-			r := reader{values: values[:1]}
-			if lookup := (store.CacheLookup{Entry: head.Entry, Flying: r.bool()}); lookup.Entry != nil || lookup.Flying {
-				found[byName[string(head.Name)]] = lookup
-			}
-			return r.err
-		}, "SELECT CASE WHEN o.owner IS NULL THEN 0 ELSE 1 END, "+c.tables.StepCache.Names("c.")+" FROM step_cache c "+
-			"LEFT JOIN run_owners o ON o.owner = c.owner AND o.alive_until > ? WHERE c.tenant_id = ? AND c.name IN ("+Marks(len(names))+")",
-			append([]any{at.UnixMicro(), tenant}, names...)...)
+			return err
+		}, "SELECT "+c.tables.StepCache.Names("")+" FROM step_cache WHERE tenant_id = ? AND name IN ("+Marks(len(names))+")", append([]any{tenant}, names...)...)
+		if err == nil {
+			err = c.reader().each(ctx, func(values []any) error {
+				r := reader{values: values}
+				key := byName[string(r.bytes())]
+				lookup := found[key]
+				lookup.Flying = true
+				found[key] = lookup
+				return r.err
+			}, "SELECT f.name FROM flights f JOIN run_owners o ON o.owner = f.owner WHERE o.alive_until > ? AND f.tenant_id = ? AND f.name IN ("+Marks(len(names))+")",
+				append([]any{at.UnixMicro(), tenant}, names...)...)
+		}
 		if err != nil {
 			return nil, c.wrap("look up the cache", err)
 		}
@@ -82,13 +87,13 @@ func (c *Cold) NearestEntries(ctx context.Context, tenant, workflow string, step
 				query.WriteString(" UNION ALL ")
 			}
 			query.WriteString("SELECT * FROM (SELECT " + c.headColumns("") + " FROM step_cache WHERE tenant_id = ? AND workflow = ? AND step_id = ? " +
-				"AND created_at IS NOT NULL ORDER BY created_at DESC, name DESC LIMIT 1) AS nearest")
+				"ORDER BY created_at DESC, name DESC LIMIT 1) AS nearest")
 			args = append(args, tenant, workflow, step)
 		}
 		err := c.reader().each(ctx, func(values []any) error {
-			head, err := ReadCacheHead(values)
-			if err == nil && head.Entry != nil {
-				found[head.Entry.StepID] = *head.Entry
+			entry, err := readEntry(values)
+			if err == nil {
+				found[entry.StepID] = entry
 			}
 			return err
 		}, query.String(), args...)
@@ -109,7 +114,7 @@ func (c *Cold) StepHistory(ctx context.Context, tenant, workflow string) (map[st
 		history[step] = cost // of equally young ones the last by name
 		return r.err
 	}, "SELECT c.step_id, c.duration_ms, c.cost FROM (SELECT step_id AS step, MAX(created_at) AS newest FROM step_cache "+
-		"WHERE tenant_id = ? AND workflow = ? AND created_at IS NOT NULL GROUP BY step_id) n "+
+		"WHERE tenant_id = ? AND workflow = ? GROUP BY step_id) n "+
 		"JOIN step_cache c ON c.tenant_id = ? AND c.workflow = ? AND c.step_id = n.step AND c.created_at = n.newest ORDER BY c.step_id, c.name",
 		tenant, workflow, tenant, workflow)
 	if err != nil {
@@ -126,7 +131,7 @@ func (c *Cold) TouchCache(ctx context.Context, tenant string, used map[string]ti
 	return c.gather(ctx, "note the use of entries", func(ctx context.Context, s session) error {
 		for _, key := range slices.Sorted(maps.Keys(used)) { // in the order in which rows are locked
 			at := used[key].UnixMicro()
-			if _, err := s.exec(ctx, "UPDATE step_cache SET last_used_at = ? WHERE tenant_id = ? AND name = ? AND created_at IS NOT NULL AND last_used_at < ?",
+			if _, err := s.exec(ctx, "UPDATE step_cache SET last_used_at = ? WHERE tenant_id = ? AND name = ? AND last_used_at < ?",
 				at, tenant, CacheRow(key), at); err != nil {
 				return err
 			}
@@ -137,7 +142,7 @@ func (c *Cold) TouchCache(ctx context.Context, tenant string, used map[string]ti
 
 // namedEntries is the condition for entries that a filter names.
 func namedEntries(f store.CacheFilter) (string, []any) {
-	where, args := "created_at IS NOT NULL", []any(nil)
+	where, args := "1 = 1", []any(nil)
 	add := func(condition string, value any) {
 		where += " AND " + condition
 		args = append(args, value)
@@ -177,14 +182,6 @@ func (c *Cold) CacheList(ctx context.Context, filter store.CacheFilter, page sto
 	return found, c.wrap("list cache entries", err)
 }
 
-func readEntry(values []any) (rondo.CacheEntry, error) {
-	head, err := ReadCacheHead(values)
-	if err != nil || head.Entry == nil {
-		return rondo.CacheEntry{}, err
-	}
-	return *head.Entry, nil
-}
-
 // CacheStats implements store.Runs.
 func (c *Cold) CacheStats(ctx context.Context, filter store.CacheFilter) (store.CacheStats, error) {
 	where, args := namedEntries(filter)
@@ -203,11 +200,11 @@ func (c *Cold) TaintCache(ctx context.Context, tenant, key, why string) (rondo.C
 	name := CacheRow(key)
 	var found []rondo.CacheEntry
 	err := c.gather(ctx, op, func(ctx context.Context, s session) error {
-		if _, err := s.exec(ctx, "UPDATE step_cache SET tainted = ? WHERE tenant_id = ? AND name = ? AND created_at IS NOT NULL", why, tenant, name); err != nil {
+		if _, err := s.exec(ctx, "UPDATE step_cache SET tainted = ? WHERE tenant_id = ? AND name = ?", freeText(why), tenant, name); err != nil {
 			return err
 		}
 		var err error
-		found, err = list(ctx, s, readEntry, "SELECT "+c.tables.StepCache.Names("")+" FROM step_cache WHERE tenant_id = ? AND name = ? AND created_at IS NOT NULL", tenant, name)
+		found, err = list(ctx, s, readEntry, "SELECT "+c.tables.StepCache.Names("")+" FROM step_cache WHERE tenant_id = ? AND name = ?", tenant, name)
 		if err == nil && len(found) == 0 {
 			err = rondo.Op(c.dialect.Name+": "+op, rondo.NotFound("cache entry"))
 		}
@@ -231,7 +228,7 @@ func (c *Cold) CacheUsers(ctx context.Context, tenant, key string, page store.Pa
 		where += " AND r.workflow = ? AND s.step_id = ?"
 		args = append(args, r.text(), r.text())
 		return r.err
-	}, "SELECT workflow, step_id FROM step_cache WHERE tenant_id = ? AND name = ? AND created_at IS NOT NULL", tenant, CacheRow(key))
+	}, "SELECT workflow, step_id FROM step_cache WHERE tenant_id = ? AND name = ?", tenant, CacheRow(key))
 	if err != nil {
 		return nil, c.wrap(op, err)
 	}

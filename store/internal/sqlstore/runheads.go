@@ -9,38 +9,68 @@ import (
 
 // RunHead is what decides whether a run may be written.
 type RunHead struct {
+	Tenant string
 	Status rondo.RunStatus
 	Fence  int64
 }
 
-// ReadRunHead takes status and fence.
+// ReadRunHead takes tenant, status and fence.
 func ReadRunHead(values []any) (RunHead, error) {
 	r := reader{values: values}
-	head := RunHead{Status: rondo.RunStatus(r.text()), Fence: r.int()}
+	head := RunHead{Tenant: r.text(), Status: rondo.RunStatus(r.text()), Fence: r.int()}
 	return head, wrapRead("run", r.err)
 }
 
-// Resume says why a run cannot be started again; nil = it can. A nil head is a run
-// that is not there.
-func (h *RunHead) Resume(driver string, from rondo.RunStatus) error {
-	const op = ": commit runs"
-	switch {
-	case h == nil:
-		return rondo.Op(driver+op, rondo.NotFound("run"))
-	case h.Status != from:
-		return rondo.Op(driver+op, rondo.WrongState("the run is "+string(h.Status)+", not "+string(from)))
+// Admit says which fence a write gives a run, or why it is refused. A nil head is a
+// run that is not there.
+func (h *RunHead) Admit(driver string, w *store.RunWrite) (fence int64, refused error) {
+	const op = "commit runs"
+	if h != nil && !w.Insert && h.Tenant != w.Run.TenantID {
+		h = nil
 	}
+	switch {
+	case w.Insert && h != nil:
+		return 0, &rondo.Error{Code: rondo.CodeConflict, Op: driver + ": " + op, Message: "the run exists already", Hint: "use another id"}
+	case w.Insert:
+		return 1, nil
+	case w.Resume != "" && h == nil:
+		return 0, rondo.Op(driver+": "+op, rondo.NotFound("run"))
+	case w.Resume != "" && h.Status != w.Resume:
+		return 0, rondo.Op(driver+": "+op, rondo.WrongState("the run is "+string(h.Status)+", not "+string(w.Resume)))
+	case w.Resume != "":
+		return h.Fence + 1, nil
+	case h == nil || h.Fence != w.Fence:
+		return 0, RunLost(driver, op)
+	}
+	return h.Fence, nil
+}
+
+// FlightHead is what is known of the name of a flight.
+type FlightHead struct {
+	Owner string // "" = nobody has it
+	Fence int64  // the highest one that was given
+	Entry *rondo.CacheEntry
+}
+
+// ReadFlight takes owner and fence.
+func (h *FlightHead) ReadFlight(values []any) error {
+	r := reader{values: values}
+	h.Owner, h.Fence = r.text(), max(h.Fence, r.int())
+	return wrapRead("flight", r.err)
+}
+
+// ReadEntry takes the columns of step_cache.
+func (h *FlightHead) ReadEntry(values []any) error {
+	stored, err := ReadEntry(values)
+	if err != nil {
+		return err
+	}
+	h.Entry, h.Fence = &stored.Entry, max(h.Fence, stored.Fence)
 	return nil
 }
 
-// RunTaken says that a run cannot be inserted because its id is there already.
-func RunTaken(driver string) error {
-	return &rondo.Error{Code: rondo.CodeConflict, Op: driver + ": commit runs", Message: "the run exists already", Hint: "use another id"}
-}
-
-// TakeOff decides a takeoff that meets the row of its name. Whoever asks holds what
-// it took before, alive or not.
-func (h *CacheHead) TakeOff(t *store.Takeoff, owner string, at time.Time, alive map[string]bool) store.Flight {
+// TakeOff decides a takeoff. Whoever asks holds what it took before, alive or not.
+func (h *FlightHead) TakeOff(t *store.Takeoff, owner string, at time.Time, alive map[string]bool) store.Flight {
 	switch {
 	case t.Key && !t.Again && GoodEntry(h.Entry, at):
 		return store.Flight{Entry: h.Entry}

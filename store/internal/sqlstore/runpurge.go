@@ -43,8 +43,7 @@ func (c *Cold) EvictCache(ctx context.Context, filter store.CacheFilter, at time
 		err := c.gather(ctx, op, func(ctx context.Context, s session) error {
 			gone = 0
 			for _, v := range chunk {
-				one := append([]any{v.tenant, v.name}, args...)
-				n, err := s.evict(ctx, c.tables, where, one, at)
+				n, err := s.exec(ctx, "DELETE FROM step_cache WHERE tenant_id = ? AND name = ? AND "+where, append([]any{v.tenant, v.name}, args...)...)
 				if err != nil {
 					return err
 				}
@@ -66,43 +65,18 @@ func (c *Cold) EvictCache(ctx context.Context, filter store.CacheFilter, at time
 	return evicted, nil
 }
 
-// evict removes one entry if it is still one of those meant: with its row, or only
-// out of it while someone alive computes another.
-func (s session) evict(ctx context.Context, tables *Tables, where string, args []any, at time.Time) (int64, error) {
-	n, err := s.exec(ctx, "DELETE FROM step_cache WHERE tenant_id = ? AND name = ? AND "+where+" AND owner NOT IN ("+AliveOwners+")",
-		append(slices.Clone(args), at.UnixMicro())...)
-	if err != nil || n > 0 {
-		return n, err
-	}
-	set, values := "", EntryState(nil)
-	for i, column := range tables.StepCache.Columns[len(tables.StepCache.Columns)-len(values):] {
-		if i > 0 {
-			set += ", "
-		}
-		set += column.Name + " = ?"
-	}
-	return s.exec(ctx, "UPDATE step_cache SET "+set+" WHERE tenant_id = ? AND name = ? AND "+where, append(values, args...)...)
-}
-
-// sweepFlights removes rows without an entry that an owner left behind who has
-// ended. Only owners who ended since the last time make it look, because it must
-// look at every row.
+// sweepFlights removes flights of owners who have ended; there are never many
+// flights.
 func (c *Cold) sweepFlights(ctx context.Context, at time.Time) error {
 	const op = "sweep flights"
-	dead, err := list(ctx, c.reader(), ReadText, "SELECT owner FROM run_owners WHERE swept = 0 AND alive_until <= ? ORDER BY owner", at.UnixMicro())
-	if err != nil || len(dead) == 0 {
+	const dead = "owner NOT IN (" + AliveOwners + ")"
+	owners, err := list(ctx, c.reader(), ReadText, "SELECT owner FROM flights WHERE "+dead+" LIMIT 1", at.UnixMicro())
+	if err != nil || len(owners) == 0 {
 		return c.wrap(op, err)
 	}
 	return c.gather(ctx, op, func(ctx context.Context, s session) error {
-		for _, owner := range dead {
-			if _, err := s.exec(ctx, "DELETE FROM step_cache WHERE created_at IS NULL AND owner = ?", owner); err != nil {
-				return err
-			}
-			if _, err := s.exec(ctx, "UPDATE run_owners SET swept = 1 WHERE owner = ?", owner); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := s.exec(ctx, "DELETE FROM flights WHERE "+dead, at.UnixMicro())
+		return err
 	})
 }
 

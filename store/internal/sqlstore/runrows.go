@@ -112,7 +112,7 @@ func RunStepRow(step *rondo.RunStep) ([]any, error) {
 	}
 	return []any{
 		ID(step.RunID), step.StepID, int64(step.Attempt), step.Seq, string(step.Status), step.Skill,
-		Digest(step.InputHash), Digest(step.CacheKey), Digest(step.OutputHash), string(step.Reason.Code), step.Reason.Detail, flag(step.CacheHit),
+		Digest(step.InputHash), Digest(step.CacheKey), Digest(step.OutputHash), string(step.Reason.Code), freeText(step.Reason.Detail), flag(step.CacheHit),
 		OptionalID(step.Correlation), Micros(step.StartedAt), Micros(step.CompletedAt), OptionalID(step.SourceRunID), idList(step.ArtifactIDs),
 		extra, document(step.Manifest), document(step.Data), document(step.Debug),
 	}, nil
@@ -141,46 +141,42 @@ func readRunStep(values []any) (rondo.RunStep, error) {
 	return step, wrapRead("run step", r.err)
 }
 
-// EntryState is an entry in the order of the columns of step_cache from workflow
-// on; nil is none.
-func EntryState(e *rondo.CacheEntry) []any {
-	if e == nil {
-		return []any{"", "", nil, nil, nil, int64(0), "", nil, nil, nil, "", int64(0), float64(0), nil, nil, nil}
-	}
+// EntryRow is an entry that the flight with a fence made.
+func EntryRow(tenant string, name []byte, fence int64, e *rondo.CacheEntry) []any {
 	return []any{
-		e.WorkflowName, e.StepID, Micros(e.CreatedAt), Micros(e.LastUsedAt), Micros(e.ExpiresAt), int64(len(e.Data) + len(e.Manifest)), e.Tainted,
+		tenant, name, fence, e.WorkflowName, e.StepID, Micros(e.CreatedAt), Micros(e.LastUsedAt), Micros(e.ExpiresAt), int64(len(e.Data) + len(e.Manifest)), freeText(e.Tainted),
 		Digest(e.InputHash), Digest(e.OutputHash), OptionalID(e.RunID), e.Class, e.DurationMs, e.Cost, idList(e.ArtifactIDs),
 		document(e.Manifest), document(e.Data),
 	}
 }
 
-// CacheHead is a row of step_cache: a flight, an entry, or both.
-type CacheHead struct {
-	Tenant string
-	Name   []byte // as it is stored
-	Owner  string // "" = nobody computes it
-	Fence  int64
-	Entry  *rondo.CacheEntry // nil = none
+// StoredEntry is a row of step_cache.
+type StoredEntry struct {
+	Name  []byte // as it is stored
+	Fence int64
+	Entry rondo.CacheEntry
 }
 
-// ReadCacheHead takes the columns of step_cache.
-func ReadCacheHead(values []any) (CacheHead, error) {
+// ReadEntry takes the columns of step_cache.
+func ReadEntry(values []any) (StoredEntry, error) {
 	r := reader{values: values}
-	head := CacheHead{Tenant: r.text(), Name: r.bytes(), Owner: r.text(), Fence: r.int()}
-	e := &rondo.CacheEntry{TenantID: head.Tenant, WorkflowName: r.text(), StepID: r.text(), CreatedAt: r.time(), LastUsedAt: r.time(), ExpiresAt: r.time()}
+	var s StoredEntry
+	e := &s.Entry
+	e.TenantID = r.text()
+	s.Name, s.Fence = r.bytes(), r.int()
+	e.WorkflowName, e.StepID, e.CreatedAt, e.LastUsedAt, e.ExpiresAt = r.text(), r.text(), r.time(), r.time(), r.time()
 	r.int() // the size
 	e.Tainted, e.InputHash, e.OutputHash, e.RunID, e.Class, e.DurationMs = r.text(), r.digest(), r.digest(), r.id(), r.text(), r.int()
 	e.Cost, _ = r.float()
 	e.ArtifactIDs, e.Manifest, e.Data = r.ids(), r.bytes(), r.bytes()
-	if r.err != nil {
-		return CacheHead{}, wrapRead("cache entry", r.err)
-	}
-	if !e.CreatedAt.IsZero() {
-		name := reader{values: []any{head.Name}}
-		e.Key = name.digest()
-		head.Entry = e
-	}
-	return head, nil
+	name := reader{values: []any{s.Name}}
+	e.Key = name.digest()
+	return s, wrapRead("cache entry", r.err)
+}
+
+func readEntry(values []any) (rondo.CacheEntry, error) {
+	stored, err := ReadEntry(values)
+	return stored.Entry, err
 }
 
 // GoodEntry reports whether an entry may be used.
@@ -230,6 +226,15 @@ func readRaised(values []any) (store.RunRaised, error) {
 		r.err = json.Unmarshal(record, &raised.Event)
 	}
 	return raised, wrapRead("raised event", r.err)
+}
+
+// freeText is text that may hold anything, NUL too, which PostgreSQL takes in bytes
+// only; "" is NULL.
+func freeText(text string) any {
+	if text == "" {
+		return nil
+	}
+	return []byte(text)
 }
 
 func unencodable(noun string, err error) error {

@@ -32,12 +32,12 @@ func (c *Cold) Heartbeat(ctx context.Context, owner string, at time.Time, d time
 		if err != nil || n == 1 {
 			return err
 		}
-		n, err = s.exec(ctx, "INSERT INTO run_owners (owner, alive_until, swept) VALUES (?, ?, 0) "+s.d.ignore("owner"), owner, until)
+		n, err = s.exec(ctx, "INSERT INTO run_owners (owner, alive_until) VALUES (?, ?) "+s.d.ignore("owner"), owner, until)
 		if err != nil {
 			return err
 		}
 		if n == 1 {
-			_, err = s.exec(ctx, "DELETE FROM run_owners WHERE swept = 1 AND ABS(alive_until) < ?", at.Add(-forgetOwners).UnixMicro())
+			_, err = s.exec(ctx, "DELETE FROM run_owners WHERE ABS(alive_until) < ?", at.Add(-forgetOwners).UnixMicro())
 			return err
 		}
 		alive, err := s.aliveOwners(ctx, at)

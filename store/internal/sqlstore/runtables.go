@@ -2,8 +2,9 @@ package sqlstore
 
 // The tables of runs. Hashes and keys are raw bytes; see Digest. runs.live is 1
 // until the run has ended, then NULL, so that one index finds what is to be
-// claimed. step_cache is both the cache and its flights: owner is ” when nobody
-// computes the entry, created_at is NULL when there is none.
+// claimed. Flights have a table of their own, apart from the entries that they make:
+// it is small, so that taking off and landing change few pages of it; an entry is
+// written once, at its full size, and keeps the fence of the flight that made it.
 var (
 	runColumns = []Column{
 		{"id", UUID},
@@ -35,7 +36,7 @@ var (
 		{"cache_key", Bytes},
 		{"output_hash", Bytes},
 		{"reason", Text},
-		{"reason_detail", Text},
+		{"reason_detail", Bytes},
 		{"cache_hit", Int},
 		{"correlation", UUID},
 		{"started_at", Int},
@@ -50,7 +51,6 @@ var (
 	stepCacheColumns = []Column{
 		{"tenant_id", Text},
 		{"name", Bytes},
-		{"owner", Text},
 		{"fence", Int},
 		{"workflow", Text},
 		{"step_id", Text},
@@ -58,7 +58,7 @@ var (
 		{"last_used_at", Int},
 		{"expires_at", Int},
 		{"size", Int},
-		{"tainted", Text},
+		{"tainted", Bytes},
 		{"input_hash", Bytes},
 		{"output_hash", Bytes},
 		{"run_id", UUID},
@@ -68,6 +68,12 @@ var (
 		{"artifacts", Bytes},
 		{"manifest", Bytes},
 		{"data", Bytes},
+	}
+	flightColumns = []Column{
+		{"tenant_id", Text},
+		{"name", Bytes},
+		{"owner", Text},
+		{"fence", Int},
 	}
 	artifactColumns = []Column{
 		{"id", UUID},

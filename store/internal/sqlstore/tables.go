@@ -46,7 +46,7 @@ func (t *Table) Names(prefix string) string {
 // order of values in rows and in what the Read functions take.
 type Tables struct {
 	Instances, Steps, Events, Parked, Outbox, Log, Interventions, DeadLetters, JobResults, Attributes, Loose Table
-	Runs, RunSteps, StepCache, Artifacts, ArtifactUses, Raised                                               Table
+	Runs, RunSteps, StepCache, Flights, Artifacts, ArtifactUses, Raised                                      Table
 }
 
 // MutableFrom is the first column of instances that a later commit may change;
@@ -193,6 +193,7 @@ func NewTables() *Tables {
 		Runs:         Table{"runs", runColumns},
 		RunSteps:     Table{"run_steps", runStepColumns},
 		StepCache:    Table{"step_cache", stepCacheColumns},
+		Flights:      Table{"flights", flightColumns},
 		Artifacts:    Table{"artifacts", artifactColumns},
 		ArtifactUses: Table{"artifact_uses", artifactUseColumns},
 		Raised:       Table{"run_raised", raisedColumns},

@@ -1,7 +1,6 @@
 CREATE TABLE IF NOT EXISTS run_owners (
   owner VARBINARY(255) NOT NULL PRIMARY KEY,
-  alive_until BIGINT NOT NULL,
-  swept BIGINT NOT NULL
+  alive_until BIGINT NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS runs (
@@ -41,7 +40,7 @@ CREATE TABLE IF NOT EXISTS run_steps (
   cache_key VARBINARY(255),
   output_hash VARBINARY(255),
   reason VARBINARY(255) NOT NULL,
-  reason_detail MEDIUMBLOB NOT NULL,
+  reason_detail MEDIUMBLOB,
   cache_hit BIGINT NOT NULL,
   correlation BINARY(16),
   started_at BIGINT,
@@ -55,18 +54,26 @@ CREATE TABLE IF NOT EXISTS run_steps (
   PRIMARY KEY (run_id, step_id, attempt)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
 
-CREATE TABLE IF NOT EXISTS step_cache (
+CREATE TABLE IF NOT EXISTS flights (
   tenant_id VARBINARY(255) NOT NULL,
   name VARBINARY(255) NOT NULL,
   owner VARBINARY(255) NOT NULL,
   fence BIGINT NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
+
+CREATE TABLE IF NOT EXISTS step_cache (
+  nr BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
+  tenant_id VARBINARY(255) NOT NULL,
+  name VARBINARY(255) NOT NULL,
+  fence BIGINT NOT NULL,
   workflow VARBINARY(255) NOT NULL,
   step_id VARBINARY(255) NOT NULL,
-  created_at BIGINT,
-  last_used_at BIGINT,
+  created_at BIGINT NOT NULL,
+  last_used_at BIGINT NOT NULL,
   expires_at BIGINT,
   size BIGINT NOT NULL,
-  tainted MEDIUMBLOB NOT NULL,
+  tainted MEDIUMBLOB,
   input_hash VARBINARY(255),
   output_hash VARBINARY(255),
   run_id BINARY(16),
@@ -76,8 +83,8 @@ CREATE TABLE IF NOT EXISTS step_cache (
   artifacts MEDIUMBLOB,
   manifest MEDIUMBLOB,
   data MEDIUMBLOB,
-  PRIMARY KEY (tenant_id, name),
-  KEY step_cache_entries (tenant_id, workflow, step_id, created_at, name, last_used_at, expires_at, size)
+  UNIQUE KEY step_cache_name (tenant_id, name),
+  KEY step_cache_entries (tenant_id, workflow, step_id, created_at, last_used_at, expires_at, size)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS artifacts (

@@ -1,7 +1,6 @@
 CREATE TABLE IF NOT EXISTS run_owners (
   owner text COLLATE "C" NOT NULL PRIMARY KEY,
-  alive_until bigint NOT NULL,
-  swept bigint NOT NULL
+  alive_until bigint NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS runs (
@@ -47,7 +46,7 @@ CREATE TABLE IF NOT EXISTS run_steps (
   cache_key bytea,
   output_hash bytea,
   reason text COLLATE "C" NOT NULL,
-  reason_detail text COLLATE "C" NOT NULL,
+  reason_detail bytea,
   cache_hit bigint NOT NULL,
   correlation uuid,
   started_at bigint,
@@ -61,18 +60,25 @@ CREATE TABLE IF NOT EXISTS run_steps (
   PRIMARY KEY (run_id, step_id, attempt)
 ) WITH (fillfactor = 70);
 
-CREATE TABLE IF NOT EXISTS step_cache (
+CREATE TABLE IF NOT EXISTS flights (
   tenant_id text COLLATE "C" NOT NULL,
   name bytea NOT NULL,
   owner text COLLATE "C" NOT NULL,
   fence bigint NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+);
+
+CREATE TABLE IF NOT EXISTS step_cache (
+  tenant_id text COLLATE "C" NOT NULL,
+  name bytea NOT NULL,
+  fence bigint NOT NULL,
   workflow text COLLATE "C" NOT NULL,
   step_id text COLLATE "C" NOT NULL,
-  created_at bigint,
-  last_used_at bigint,
+  created_at bigint NOT NULL,
+  last_used_at bigint NOT NULL,
   expires_at bigint,
   size bigint NOT NULL,
-  tainted text COLLATE "C" NOT NULL,
+  tainted bytea,
   input_hash bytea,
   output_hash bytea,
   run_id uuid,
@@ -83,9 +89,9 @@ CREATE TABLE IF NOT EXISTS step_cache (
   manifest bytea,
   data bytea,
   PRIMARY KEY (tenant_id, name)
-) WITH (fillfactor = 70);
+);
 
-CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (tenant_id, workflow, step_id, created_at, name, last_used_at, expires_at, size) WHERE created_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (tenant_id, workflow, step_id, created_at, last_used_at, expires_at, size);
 
 CREATE TABLE IF NOT EXISTS artifacts (
   id uuid NOT NULL PRIMARY KEY,

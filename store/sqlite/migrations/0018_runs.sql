@@ -1,7 +1,6 @@
 CREATE TABLE IF NOT EXISTS run_owners (
   owner       TEXT    NOT NULL PRIMARY KEY,
-  alive_until INTEGER NOT NULL,
-  swept       INTEGER NOT NULL
+  alive_until INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE IF NOT EXISTS runs (
@@ -47,7 +46,7 @@ CREATE TABLE IF NOT EXISTS run_steps (
   cache_key     BLOB,
   output_hash   BLOB,
   reason        TEXT    NOT NULL,
-  reason_detail TEXT    NOT NULL,
+  reason_detail BLOB,
   cache_hit     INTEGER NOT NULL,
   correlation   BLOB,
   started_at    INTEGER,
@@ -61,18 +60,25 @@ CREATE TABLE IF NOT EXISTS run_steps (
   PRIMARY KEY (run_id, step_id, attempt)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE IF NOT EXISTS flights (
+  tenant_id TEXT    NOT NULL,
+  name      BLOB    NOT NULL,
+  owner     TEXT    NOT NULL,
+  fence     INTEGER NOT NULL,
+  PRIMARY KEY (tenant_id, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE IF NOT EXISTS step_cache (
   tenant_id    TEXT    NOT NULL,
   name         BLOB    NOT NULL,
-  owner        TEXT    NOT NULL,
   fence        INTEGER NOT NULL,
   workflow     TEXT    NOT NULL,
   step_id      TEXT    NOT NULL,
-  created_at   INTEGER,
-  last_used_at INTEGER,
+  created_at   INTEGER NOT NULL,
+  last_used_at INTEGER NOT NULL,
   expires_at   INTEGER,
   size         INTEGER NOT NULL,
-  tainted      TEXT    NOT NULL,
+  tainted      BLOB,
   input_hash   BLOB,
   output_hash  BLOB,
   run_id       BLOB,
@@ -83,9 +89,9 @@ CREATE TABLE IF NOT EXISTS step_cache (
   manifest     BLOB,
   data         BLOB,
   PRIMARY KEY (tenant_id, name)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
-CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (tenant_id, workflow, step_id, created_at, name, last_used_at, expires_at, size) WHERE created_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (tenant_id, workflow, step_id, created_at, last_used_at, expires_at, size);
 
 CREATE TABLE IF NOT EXISTS artifacts (
   id           BLOB NOT NULL PRIMARY KEY,
