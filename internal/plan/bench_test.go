@@ -64,10 +64,12 @@ func TestTenThousandStepsArePlannedWithinASecond(t *testing.T) {
 		limit *= 15
 	}
 	best := time.Hour
-	for range 3 { // other tests may take the processor away
+	for range 5 { // other tests may take the processor away
 		began := time.Now()
 		plan10k(t, document)
-		best = min(best, time.Since(began))
+		if best = min(best, time.Since(began)); best < limit/2 {
+			break
+		}
 	}
 	if best > limit {
 		t.Errorf("it took %s", best)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -16,60 +15,6 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/canon"
 )
-
-// The defaults of retry.
-const (
-	DefaultMaxAttempts = 5
-	DefaultBackoff     = 3 * time.Second
-)
-
-const maxTimeout = 365 * 24 * time.Hour
-
-// documentJSON is the body of a definition.
-type documentJSON struct {
-	Name        string                                `json:"name"`
-	Version     string                                `json:"version"`
-	Description string                                `json:"description"`
-	InputSchema json.RawMessage                       `json:"input_schema"`
-	Steps       []stepJSON                            `json:"steps"`
-	Changes     map[string]json.RawMessage            `json:"changes"`
-	Skills      map[string]SkillSpec                  `json:"skills"`
-	Prompts     map[string]map[string]json.RawMessage `json:"prompts"`
-	Configs     map[string]map[string]json.RawMessage `json:"configs"`
-}
-
-type stepJSON struct {
-	ID           string          `json:"id"`
-	Description  string          `json:"description"`
-	Skill        string          `json:"skill"`
-	DependsOn    []string        `json:"depends_on"`
-	Input        json.RawMessage `json:"input"`
-	Class        string          `json:"class"`
-	Cache        json.RawMessage `json:"cache"`
-	Retry        retryJSON       `json:"retry"`
-	Timeout      *string         `json:"timeout"`
-	OutputSchema json.RawMessage `json:"output_schema"`
-	Raise        *raiseJSON      `json:"raise"`
-}
-
-type cacheJSON struct {
-	Enabled *bool    `json:"enabled"`
-	Scope   string   `json:"scope"`
-	TTL     *string  `json:"ttl"`
-	Ignore  []string `json:"ignore"`
-	Salt    string   `json:"salt"`
-}
-
-type retryJSON struct {
-	MaxAttempts *int    `json:"max_attempts"`
-	Backoff     *string `json:"backoff"`
-}
-
-type raiseJSON struct {
-	EventType string          `json:"event_type"`
-	CaseID    json.RawMessage `json:"case_id"`
-	Payload   json.RawMessage `json:"payload"`
-}
 
 // compiler carries one compilation.
 type compiler struct {
@@ -86,12 +31,12 @@ type compiler struct {
 // maxProblems bounds what is said about one definition.
 const maxProblems = 100
 
-func (c *compiler) add(code, at, format string, args ...any) {
+func (c *compiler) add(code string, at *place, format string, args ...any) {
 	if len(c.fields) == maxProblems {
 		c.more++
 		return
 	}
-	c.fields = append(c.fields, rondo.FieldError{Code: code, Pointer: at, Message: fmt.Sprintf(format, args...)})
+	c.fields = append(c.fields, rondo.FieldError{Code: code, Pointer: at.String(), Message: fmt.Sprintf(format, args...)})
 }
 
 // Compile makes a workflow of the body of a definition. Its error is
@@ -124,55 +69,65 @@ func Compile(document []byte, env Environment) (*Workflow, error) {
 }
 
 func (c *compiler) compile() {
+	var root place
+	steps := root.member("steps")
 	if len(c.doc.Steps) == 0 {
-		c.add("steps_missing", "/steps", "a run needs at least one step")
+		c.add("steps_missing", &steps, "a run needs at least one step")
 	}
-	c.w.schema = c.schema(c.doc.InputSchema, "/input_schema")
+	inputSchema := root.member("input_schema")
+	c.w.schema = c.schema(c.doc.InputSchema, &inputSchema)
 	for i := range c.doc.Steps {
 		id := c.doc.Steps[i].ID
 		c.w.Steps[i].ID = id
 		if first, twice := c.w.index[id]; twice {
-			c.add("step_repeated", stepAt(i)+"/id", "the id %q is that of step %d already; ids are unique", id, first)
+			step := steps.element(i)
+			at := step.member("id")
+			c.add("step_repeated", &at, "the id %q is that of step %d already; ids are unique", id, first)
 			continue
 		}
 		c.w.index[id] = i
 	}
-	c.link()
+	for i := range c.doc.Steps {
+		at := steps.element(i)
+		c.link(i, &at)
+	}
 	c.w.order = sortSteps(c.w.Steps)
 	if len(c.w.order) < len(c.w.Steps) {
 		for _, circle := range circles(c.w.Steps, c.w.order) {
-			c.add("cycle", stepAt(circle[0])+"/depends_on", "this closes a circle (%s); a step cannot wait for itself", circleText(c.w.Steps, circle))
+			step := steps.element(circle[0])
+			at := step.member("depends_on")
+			c.add("cycle", &at, "this closes a circle (%s); a step cannot wait for itself", circleText(c.w.Steps, circle))
 		}
 	}
-	c.before = &ancestry{steps: c.w.Steps, order: c.w.order}
+	c.before = newAncestry(c.w.Steps, c.w.order)
 	for i := range c.doc.Steps {
-		c.step(i)
+		at := steps.element(i)
+		c.step(i, &at)
 	}
+	changes := root.member("changes")
 	for _, name := range sortedKeys(c.doc.Changes) {
-		c.change(name, c.doc.Changes[name])
+		at := changes.member(name)
+		c.change(name, c.doc.Changes[name], &at)
 	}
 }
 
-func stepAt(i int) string { return fmt.Sprintf("/steps/%d", i) }
-
-// link joins the steps.
-func (c *compiler) link() {
-	for i := range c.doc.Steps {
-		s := &c.w.Steps[i]
-		for j, id := range c.doc.Steps[i].DependsOn {
-			need, exists := c.w.index[id]
-			if !exists {
-				c.add("target_unknown", fmt.Sprintf("%s/depends_on/%d", stepAt(i), j), "there is no step %q%s", id, c.suggestion(id))
-				continue
-			}
-			s.Needs = append(s.Needs, need)
+// link joins a step with what it depends on.
+func (c *compiler) link(i int, at *place) {
+	s, needs := &c.w.Steps[i], at.member("depends_on")
+	for j, id := range c.doc.Steps[i].DependsOn {
+		need, exists := c.w.index[id]
+		if !exists {
+			here := needs.element(j)
+			c.add("target_unknown", &here, "there is no step %q%s", id, c.suggestion(id))
+			continue
 		}
-		if len(s.Needs) > 1 && repeats(s.Needs) {
-			c.add("step_repeated", stepAt(i)+"/depends_on", "a step is named twice")
-		}
-		for _, need := range s.Needs {
-			c.w.Steps[need].Feeds = append(c.w.Steps[need].Feeds, i)
-		}
+		s.Needs = append(s.Needs, need)
+	}
+	if len(s.Needs) > 1 && repeats(s.Needs) {
+		c.add("step_repeated", &needs, "a step is named twice")
+	}
+	for _, need := range s.Needs {
+		c.w.Steps[need].Feeds = append(c.w.Steps[need].Feeds, i)
 	}
 }
 
@@ -181,139 +136,25 @@ func repeats(list []int) bool {
 	return len(slices.Compact(sorted)) < len(list)
 }
 
-func (c *compiler) step(i int) {
-	written, s, at := &c.doc.Steps[i], &c.w.Steps[i], stepAt(i)
-	s.Description, s.Skill, s.Class = written.Description, written.Skill, written.Class
-	s.rawInput, s.rawCache, s.OutputSchema = written.Input, written.Cache, written.OutputSchema
-	s.schema = c.schema(written.OutputSchema, at+"/output_schema")
-	s.Timeout = c.duration(written.Timeout, at+"/timeout", 0, time.Millisecond, maxTimeout)
-	c.cache(s, written.Cache, at+"/cache")
-	s.MaxAttempts = DefaultMaxAttempts
-	if n := written.Retry.MaxAttempts; n != nil {
-		s.MaxAttempts = *n
-		if *n < 1 || *n > 10 {
-			c.add("out_of_range", at+"/retry/max_attempts", "must be from 1 to 10")
-		}
-	}
-	s.Backoff = c.duration(written.Retry.Backoff, at+"/retry/backoff", DefaultBackoff, 100*time.Millisecond, time.Minute)
-	s.skill = c.skill(written.Skill, at+"/skill")
-	c.input(i, written.Input, at+"/input")
-	if written.Raise != nil {
-		r := reader{compiler: c, step: i, self: true, reads: map[int]bool{}}
-		s.Raise = &Raise{EventType: written.Raise.EventType}
-		s.Raise.caseID = r.selector(written.Raise.CaseID, at+"/raise/case_id", 0)
-		if s.Raise.hasPayload = written.Raise.Payload != nil; s.Raise.hasPayload {
-			s.Raise.payload = r.selector(written.Raise.Payload, at+"/raise/payload", 0)
-		}
-	}
-	if s.skill != nil {
-		s.static = staticOf(c.w, s)
-	}
-}
-
-func (c *compiler) cache(s *Step, raw json.RawMessage, at string) {
-	var written cacheJSON
-	if raw != nil && json.Unmarshal(raw, &written) != nil {
-		c.add("wrong_type", at, `cache is {"enabled", "scope", "ttl", "ignore", "salt"}`)
-	}
-	s.Cached = written.Enabled == nil || *written.Enabled
-	s.RunOnly = written.Scope == "run_only"
-	s.Ignore, s.Salt = written.Ignore, written.Salt
-	s.TTL = c.duration(written.TTL, at+"/ttl", 0, time.Second, maxTimeout)
-}
-
-func (c *compiler) input(i int, raw json.RawMessage, at string) {
-	if raw == nil {
-		return
-	}
-	var written map[string]json.RawMessage
-	if kindOf(raw) != '{' || json.Unmarshal(raw, &written) != nil {
-		c.add("wrong_type", at, `input is an object of selectors, e.g. {"brief": {"trigger": "brief"}}`)
-		return
-	}
-	s := &c.w.Steps[i]
-	r := reader{compiler: c, step: i, reads: map[int]bool{}}
-	for _, name := range sortedKeys(written) {
-		chosen := r.selector(written[name], at+pointer(name), 0)
-		m := member{name: name, quoted: append([]byte(quoted(name)), ':'), selector: chosen, component: "input." + name}
-		if chosen.registry != "" {
-			m.component = chosen.registry + ".input." + name
-		}
-		s.input = append(s.input, m)
-	}
-	for step := range r.reads {
-		s.reads = append(s.reads, step)
-	}
-	slices.Sort(s.reads)
-}
-
-// skill finds out about a skill, once.
-func (c *compiler) skill(name, at string) *skillFacts {
-	if facts, known := c.skills[name]; known && facts != nil {
-		return facts
-	}
-	spec, found := c.doc.Skills[name]
-	if !found && c.env != nil {
-		spec, found = c.env.Skill(name)
-	}
-	if !found {
-		c.add("skill_unknown", at, "there is no skill %q; declare it under skills of this file or in the server's config", name)
-		return nil
-	}
-	facts, err := factsOf(name, spec)
-	if err != nil {
-		c.add("skill_invalid", at, "the config of the skill %q cannot be put in canonical form", name)
-		return nil
-	}
-	c.skills[name] = facts
-	return facts
-}
-
-func (c *compiler) schema(raw json.RawMessage, at string) *jsonschema.Schema {
-	if raw == nil {
-		return nil
-	}
-	if known := c.schemas[string(raw)]; known != nil {
-		return known
-	}
-	compiled, err := compileSchema(raw)
-	if err != nil {
-		c.add("schema_invalid", at, "%s", err)
-		return nil
-	}
-	c.schemas[string(raw)] = compiled
-	return compiled
-}
-
-func (c *compiler) duration(written *string, at string, without, least, most time.Duration) time.Duration {
-	if written == nil {
-		return without
-	}
-	d, err := time.ParseDuration(*written)
-	if err != nil || d < least || d > most {
-		c.add("out_of_range", at, "%q is not a time from %s to %s; write e.g. 30s, 5m or 720h", *written, least, most)
-	}
-	return d
-}
-
-func (c *compiler) change(name string, raw json.RawMessage) {
+func (c *compiler) change(name string, raw json.RawMessage, at *place) {
 	if string(raw) == `"*"` {
 		c.w.Changes[name] = Change{All: true}
 		return
 	}
 	var seeds []string
 	if json.Unmarshal(raw, &seeds) != nil {
-		c.add("wrong_type", pointer("changes", name), `a change is a list of steps, or "*"`)
+		c.add("wrong_type", at, `a change is a list of steps, or "*"`)
 		return
 	}
 	var change Change
 	for i, id := range seeds {
-		place, exists := c.w.index[id]
+		step, exists := c.w.index[id]
 		if !exists {
-			c.add("target_unknown", pointer("changes", name, fmt.Sprint(i)), "there is no step %q%s", id, c.suggestion(id))
+			here := at.element(i)
+			c.add("target_unknown", &here, "there is no step %q%s", id, c.suggestion(id))
 			continue
 		}
-		change.Seeds = append(change.Seeds, place)
+		change.Seeds = append(change.Seeds, step)
 	}
 	c.w.Changes[name] = change
 }

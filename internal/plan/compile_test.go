@@ -47,6 +47,7 @@ func TestCompileNamesEveryProblem(t *testing.T) {
 		{"deep selector", reading(strings.Repeat(`{"merge":[`, 10) + `{"const":{}}` + strings.Repeat(`]}`, 10)), []string{"selector_invalid" + at + strings.Repeat("/merge/0", 9)}, "deep"},
 		{"unknown prompt", reading(`{"registry":{"prompt":"tone","version":"1"}}`), []string{"registry_unknown" + at + "/registry"}, `no prompt "tone"`},
 		{"registry of nothing", reading(`{"registry":{"version":"1"}}`), []string{"selector_invalid" + at + "/registry"}, "prompt"},
+		{"member without a name", one(`{"id":"a","skill":"simulated.work@1","input":{"":1,"a/b":{"const":1,"x":2}}}`), []string{"selector_invalid /steps/0/input/", "unknown_member /steps/0/input/a~1b/x"}, "object"},
 		{"input that is a list", one(`{"id":"a","skill":"simulated.work@1","input":[]}`), []string{"wrong_type /steps/0/input"}, "object"},
 		{"bad schema", one(`{"id":"a","skill":"simulated.work@1","output_schema":{"type":"number of things"}}`), []string{"schema_invalid /steps/0/output_schema"}, "JSON Schema"},
 		{"schema from elsewhere", one(`{"id":"a","skill":"simulated.work@1","output_schema":{"$ref":"http://example.com/x"}}`), []string{"schema_invalid /steps/0/output_schema"}, "stands alone"},

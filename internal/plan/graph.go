@@ -101,15 +101,25 @@ func circleText(steps []Step, circle []int) string {
 type ancestry struct {
 	steps  []Step
 	order  []int
+	direct []int      // the last reader that directly depends on the step, counted from 1
 	before [][]uint64 // a bit for each step; nil until needed
+}
+
+func newAncestry(steps []Step, order []int) *ancestry {
+	return &ancestry{steps: steps, order: order, direct: make([]int, len(steps))}
+}
+
+// stand says which reader is asked about next.
+func (a *ancestry) stand(reader int) {
+	for _, need := range a.steps[reader].Needs {
+		a.direct[need] = reader + 1
+	}
 }
 
 // has reports whether reader depends on step, directly or not.
 func (a *ancestry) has(reader, step int) bool {
-	for _, need := range a.steps[reader].Needs {
-		if need == step {
-			return true
-		}
+	if a.direct[step] == reader+1 {
+		return true
 	}
 	if len(a.order) < len(a.steps) {
 		return true // there is a circle: that is what is to be said

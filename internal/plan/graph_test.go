@@ -102,8 +102,9 @@ func TestOrderAndClosureOfRandomGraphs(t *testing.T) {
 		if !slices.Equal(want, got) {
 			t.Fatalf("closure of %v is %v, want %v", seeds, got, want)
 		}
-		before := ancestry{steps: w.Steps, order: w.order}
+		before := newAncestry(w.Steps, w.order)
 		for i := range w.Steps {
+			before.stand(i)
 			for j := range w.Steps {
 				if i != j && before.has(i, j) != reaches(w, j, i) {
 					t.Fatalf("has(%d, %d) = %t", i, j, before.has(i, j))

@@ -2,9 +2,9 @@ package plan
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
+
+	"github.com/rondo-engine/rondo/internal/canon"
 )
 
 // selector is one declarative read. Exactly one of what it can be is set, as word
@@ -23,10 +23,30 @@ type selector struct {
 
 const maxSelectorDepth = 8
 
-// selectorWords are what a selector can be, with the members that go with it.
-var selectorWords = map[string][]string{
-	"trigger": nil, "change": nil, "const": nil, "merge": nil, "pick": nil,
-	"step": {"path"}, "base": {"path"}, "registry": nil,
+// selectorWords are what a selector can be.
+const selectorWords = "base, change, const, merge, pick, registry, step, trigger"
+
+// wordOf returns what a member says a selector is.
+func wordOf(name []byte) (word string, known bool) {
+	switch string(name) {
+	case "trigger":
+		return "trigger", true
+	case "step":
+		return "step", true
+	case "base":
+		return "base", true
+	case "change":
+		return "change", true
+	case "const":
+		return "const", true
+	case "registry":
+		return "registry", true
+	case "merge":
+		return "merge", true
+	case "pick":
+		return "pick", true
+	}
+	return "", false
 }
 
 // reader parses the selectors of one step.
@@ -34,55 +54,69 @@ type reader struct {
 	*compiler
 	step  int
 	self  bool // the step's own output can be read: raise
-	reads map[int]bool
+	reads []int
 }
 
 // selector parses one; at is where it stands.
-func (r *reader) selector(raw json.RawMessage, at string, depth int) selector {
-	var members map[string]json.RawMessage
-	if depth > maxSelectorDepth || kindOf(raw) != '{' || json.Unmarshal(raw, &members) != nil {
+func (r *reader) selector(raw json.RawMessage, at *place, depth int) selector {
+	if depth > maxSelectorDepth || kindOf(raw) != '{' {
 		r.add("selector_invalid", at, `a selector is an object, e.g. {"trigger": "brief"} or {"step": "plan", "path": "data.title"}, at most %d deep`, maxSelectorDepth)
 		return selector{}
 	}
 	s := selector{}
-	for name := range members {
-		if _, known := selectorWords[name]; known {
-			if s.word != "" {
-				s.word = ""
-				break
-			}
-			s.word = name
+	words := 0
+	var value, way json.RawMessage
+	var strange []string
+	eachMember(raw, func(quoted, of []byte) {
+		name, _ := canon.Text(quoted)
+		if word, known := wordOf(name); known {
+			words++
+			s.word, value = word, of
+		} else if string(name) == "path" {
+			way = of
+		} else {
+			strange = append(strange, string(name))
 		}
-	}
-	if s.word == "" {
-		r.add("selector_invalid", at, "a selector is exactly one of %s", strings.Join(sortedKeys(selectorWords), ", "))
+	})
+	if words != 1 {
+		r.add("selector_invalid", at, "a selector is exactly one of %s", selectorWords)
 		return selector{}
 	}
-	for _, name := range sortedKeys(members) {
-		if name != s.word && !slices.Contains(selectorWords[s.word], name) {
-			r.add("unknown_member", at+pointer(name), "%q does not go with %s; remove it", name, s.word)
-		}
+	if way != nil && s.word != "step" && s.word != "base" {
+		strange = append(strange, "path")
 	}
-	switch value := members[s.word]; s.word {
+	for _, name := range strange {
+		here := at.member(name)
+		r.add("unknown_member", &here, "%q does not go with %s; remove it", name, s.word)
+	}
+	here := at.member(s.word)
+	r.word(&s, value, way, &here, depth)
+	return s
+}
+
+// word reads what a selector of its kind has. at is where its value stands.
+func (r *reader) word(s *selector, value, way json.RawMessage, at *place, depth int) {
+	switch s.word {
 	case "trigger", "change":
-		s.path = r.path(value, at+pointer(s.word))
+		s.path = r.path(value, at)
 	case "const":
 		s.value = value
 	case "step", "base":
-		s.id = r.text(value, at+pointer(s.word))
-		if s.id != "" {
-			s.step = r.readStep(s.word, s.id, at+pointer(s.word))
+		if s.id = r.text(value, at); s.id != "" {
+			s.step = r.readStep(s.word, s.id, at)
 		}
-		if way, given := members["path"]; given {
-			s.path = r.path(way, at+"/path")
+		if way != nil {
+			beside := at.up.member("path")
+			s.path = r.path(way, &beside)
 		}
 	case "merge":
 		var parts []json.RawMessage
 		if json.Unmarshal(value, &parts) != nil || len(parts) == 0 {
-			r.add("selector_invalid", at+"/merge", "merge is a list of selectors")
+			r.add("selector_invalid", at, "merge is a list of selectors")
 		}
 		for i, part := range parts {
-			s.parts = append(s.parts, r.selector(part, at+pointer("merge", fmt.Sprint(i)), depth+1))
+			here := at.element(i)
+			s.parts = append(s.parts, r.selector(part, &here, depth+1))
 		}
 	case "pick":
 		var pick struct {
@@ -90,27 +124,27 @@ func (r *reader) selector(raw json.RawMessage, at string, depth int) selector {
 			Keys []string        `json:"keys"`
 		}
 		if json.Unmarshal(value, &pick) != nil || pick.From == nil || len(pick.Keys) == 0 {
-			r.add("selector_invalid", at+"/pick", `pick is {"from": selector, "keys": ["…"]}`)
-			break
+			r.add("selector_invalid", at, `pick is {"from": selector, "keys": ["…"]}`)
+			return
 		}
 		slices.Sort(pick.Keys)
 		s.keys = slices.Compact(pick.Keys)
-		s.parts = []selector{r.selector(pick.From, at+"/pick/from", depth+1)}
+		from := at.member("from")
+		s.parts = []selector{r.selector(pick.From, &from, depth+1)}
 	case "registry":
-		s.registry, s.value = r.registered(value, at+"/registry")
+		s.registry, s.value = r.registered(value, at)
 	}
-	return s
 }
 
-func (r *reader) text(raw json.RawMessage, at string) string {
-	var text string
-	if json.Unmarshal(raw, &text) != nil || text == "" {
+func (r *reader) text(raw json.RawMessage, at *place) string {
+	text, _ := canon.Text(raw)
+	if len(text) == 0 {
 		r.add("wrong_type", at, "must be a string with something in it")
 	}
-	return text
+	return string(text)
 }
 
-func (r *reader) path(raw json.RawMessage, at string) path {
+func (r *reader) path(raw json.RawMessage, at *place) path {
 	text := r.text(raw, at)
 	if text == "" {
 		return nil
@@ -124,27 +158,27 @@ func (r *reader) path(raw json.RawMessage, at string) path {
 
 // readStep judges which step a selector reads: one that is surely done. A step of
 // the base run need not be one of this version.
-func (r *reader) readStep(word, id, at string) int {
+func (r *reader) readStep(word, id string, at *place) int {
 	if word == "base" {
 		return -1
 	}
-	place, exists := r.w.index[id]
+	read, exists := r.w.index[id]
 	switch {
 	case !exists:
 		r.add("target_unknown", at, "there is no step %q%s", id, r.suggestion(id))
 		return -1
-	case place == r.step && r.self:
-	case !r.before.has(r.step, place):
+	case read == r.step && r.self:
+	case !r.before.has(r.step, read):
 		r.add("path_never_produced", at, "%q does not depend on %q, so its output may not be there; add it to depends_on", r.w.Steps[r.step].ID, id)
 	default:
-		r.reads[place] = true
+		r.reads = append(r.reads, read)
 	}
-	return place
+	return read
 }
 
 // registered finds a prompt or a config: the file's own, else the environment's.
 // Without a version it is the only one that the file has.
-func (r *reader) registered(raw json.RawMessage, at string) (kind string, value json.RawMessage) {
+func (r *reader) registered(raw json.RawMessage, at *place) (kind string, value json.RawMessage) {
 	var ref map[string]string
 	if json.Unmarshal(raw, &ref) != nil || (ref["prompt"] == "") == (ref["config"] == "") {
 		r.add("selector_invalid", at, `registry is {"prompt": id, "version": v} or {"config": id, "version": v}`)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rondo-engine/rondo/internal/canon"
@@ -128,9 +129,9 @@ func preview(name string, canonical []byte) string {
 	}
 	switch kindOf(canonical) {
 	case '{':
-		return fmt.Sprintf("object of %d bytes", len(canonical))
+		return "object of " + strconv.Itoa(len(canonical)) + " bytes"
 	case '[':
-		return fmt.Sprintf("list of %d bytes", len(canonical))
+		return "list of " + strconv.Itoa(len(canonical)) + " bytes"
 	}
 	return clip(string(canonical))
 }
