@@ -40,6 +40,7 @@ import (
 var (
 	_ store.Store         = (*Store)(nil)
 	_ store.Conversations = (*Store)(nil)
+	_ store.Runs          = (*Store)(nil)
 )
 
 //go:embed migrations/*.sql
@@ -75,13 +76,14 @@ func (o Options) withDefaults() Options {
 // Store is a store in one PostgreSQL database. It is safe for concurrent use.
 type Store struct {
 	*sqlstore.Cold
-	pool     *pgxpool.Pool
-	tables   *sqlstore.Tables
-	queries  *queries
-	streams  sqlstore.Streams
-	recent   sqlstore.Recent
-	trust    sqlstore.Trust
-	embedded bool
+	pool       *pgxpool.Pool
+	tables     *sqlstore.Tables
+	queries    *queries
+	runQueries *runQueries
+	streams    sqlstore.Streams
+	recent     sqlstore.Recent
+	trust      sqlstore.Trust
+	embedded   bool
 }
 
 // Open prepares the connections to the database at url (postgres://…); the first
@@ -141,11 +143,12 @@ func Open(url string, opts Options) (*Store, error) {
 		Migrations: steps,
 	}
 	return &Store{
-		Cold:     sqlstore.NewCold(&connections{pool: pool, db: stdlib.OpenDBFromPool(pool)}, dialect, tables),
-		pool:     pool,
-		tables:   tables,
-		queries:  newQueries(tables),
-		embedded: opts.Embedded,
+		Cold:       sqlstore.NewCold(&connections{pool: pool, db: stdlib.OpenDBFromPool(pool)}, dialect, tables),
+		pool:       pool,
+		tables:     tables,
+		queries:    newQueries(tables),
+		runQueries: newRunQueries(tables),
+		embedded:   opts.Embedded,
 	}, nil
 }
 

@@ -20,6 +20,7 @@ const (
 	guardVersion guard = iota
 	guardLedger
 	guardJoins
+	guardFlights
 )
 
 // writing collects the statements of one commit. guard is that of the statement

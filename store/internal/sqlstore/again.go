@@ -98,3 +98,14 @@ func (r Races) write(ctx context.Context, db *sql.DB, op string, work func(Queri
 	}
 	return nil
 }
+
+// Commit runs a transaction until it does not lose a race.
+func (r Races) Commit(once func() error) error {
+	var err error
+	for range attempts {
+		if err = once(); !errors.Is(err, ErrAgain) && !r.Again(err) {
+			break
+		}
+	}
+	return err
+}

@@ -48,14 +48,19 @@ func (h *RunHead) Admit(driver string, w *store.RunWrite) (fence int64, refused 
 // FlightHead is what is known of the name of a flight.
 type FlightHead struct {
 	Owner string // "" = nobody has it
-	Fence int64  // the highest one that was given
+	Fence int64  // the highest one that is known
 	Entry *rondo.CacheEntry
+
+	flown           int64 // the fence of the flight under way
+	made            int64 // that of the flight that made the entry
+	locked, changed bool  // the row is there; it must be written
 }
 
 // ReadFlight takes owner and fence.
 func (h *FlightHead) ReadFlight(values []any) error {
 	r := reader{values: values}
-	h.Owner, h.Fence = r.text(), max(h.Fence, r.int())
+	h.Owner, h.flown = r.text(), r.int()
+	h.Fence = max(h.Fence, h.flown)
 	return wrapRead("flight", r.err)
 }
 
@@ -65,8 +70,18 @@ func (h *FlightHead) ReadEntry(values []any) error {
 	if err != nil {
 		return err
 	}
-	h.Entry, h.Fence = &stored.Entry, max(h.Fence, stored.Fence)
+	h.Entry, h.made, h.Fence = &stored.Entry, stored.Fence, max(h.Fence, stored.Fence)
 	return nil
+}
+
+// land ends the flight under way.
+func (h *FlightHead) land(landing *store.Landing) {
+	if landing.Entry != nil {
+		entry := *landing.Entry
+		entry.CreatedAt, entry.LastUsedAt, entry.ExpiresAt = Stored(entry.CreatedAt), Stored(entry.LastUsedAt), Stored(entry.ExpiresAt)
+		h.Entry, h.made = &entry, landing.Fence
+	}
+	h.Owner, h.flown, h.Fence, h.changed = "", 0, h.made, true
 }
 
 // TakeOff decides a takeoff. Whoever asks holds what it took before, alive or not.
