@@ -35,6 +35,7 @@ func Dev(ctx context.Context, opts DevOptions) error {
 		return map[string]http.Handler{"/modules/": http.StripPrefix("/modules", modules.REST(e.Bus(), demo.Modules(), org, time.Now))}
 	}
 	opts.Chat.Provider = cmp.Or(opts.Chat.Provider, ProviderScripted)
+	opts.Runs.Allow.own = simulatedSkills()
 	s, err := start(ctx, opts.Options)
 	if err != nil {
 		return err
@@ -42,11 +43,14 @@ func Dev(ctx context.Context, opts DevOptions) error {
 	finish := func(err error) error {
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Drain)
 		defer cancel()
-		err = errors.Join(err, s.chat.stop(drain))
+		err = errors.Join(err, s.runs.stop(drain), s.chat.stop(drain))
 		s.engine.Stop(drain)
 		return errors.Join(err, s.close())
 	}
 	if err := demo.Setup(ctx, s.engine); err != nil {
+		return finish(err)
+	}
+	if err := registerExamples(ctx, s.engine, opts.Runs.Allow.AllowExec); err != nil {
 		return finish(err)
 	}
 	left, err := leftovers(ctx, s.engine)
@@ -122,6 +126,7 @@ func greet(opts DevOptions, s *server, left remains) {
 	p("  Cases          curl -s '%s/workflow-instances?limit=5'", base)
 	p("  Stuck ones     curl -s '%s/workflow-instances?status=halted'", base)
 	p("  Talk           rondo chat%s   or   curl -s -X POST '%s/api/chat/start'   (%s agent)", at, base, opts.Chat.Provider)
+	p("  Run            rondo runs list%s   or   rondo workflows list%s", at, at)
 	p("  Database       %s", masked(opts.Database))
 	p("  Event bus      %s", bus)
 	if left.running+left.halted > 0 {

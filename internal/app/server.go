@@ -34,6 +34,7 @@ type Options struct {
 	ParkedFor      time.Duration // see engine.Config
 	NoTenantLabels bool
 	Chat           ChatOptions
+	Runs           RunOptions
 	Drain          time.Duration // how long a stop may take. Default 20 s.
 	Log            *slog.Logger
 	Version        string
@@ -55,6 +56,8 @@ type server struct {
 	http    *http.Server
 	listen  net.Listener
 	chat    *conversations                // nil = none are held
+	runs    *runPart                      // nil = not started
+	library *runLibrary                   // what workflows may use
 	running atomic.Pointer[engine.Engine] // once started
 }
 
@@ -101,13 +104,15 @@ func start(ctx context.Context, opts Options) (*server, error) {
 	}
 	if err = s.talk(ctx); err == nil {
 		s.offerChat(&edge)
+		err = s.driveRuns(ctx)
 	}
 	var handler *httpapi.API
 	if err == nil {
+		edge.Runs = s.runs.service
 		handler, err = httpapi.New(edge)
 	}
 	if err != nil {
-		err = errors.Join(err, s.chat.stop(ctx))
+		err = errors.Join(err, s.runs.stop(ctx), s.chat.stop(ctx))
 		s.engine.Stop(ctx)
 		return nil, errors.Join(err, s.close())
 	}
@@ -122,6 +127,9 @@ func start(ctx context.Context, opts Options) (*server, error) {
 // open connects store and bus and starts the engine.
 func (s *server) open(ctx context.Context) error {
 	var err error
+	if s.library, err = newRunLibrary(s.opts.Runs.Skills, s.opts.Runs.Allow.own); err != nil {
+		return err
+	}
 	if s.store, err = OpenStore(s.opts.Database, s.opts.Redis == ""); err != nil {
 		return err
 	}
@@ -144,7 +152,7 @@ func (s *server) open(ctx context.Context) error {
 	if s.opts.observer != nil {
 		watching = append(watching, s.opts.observer)
 	}
-	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, StreamCap: s.opts.StreamCap, ParkedFor: s.opts.ParkedFor, Log: s.opts.Log, Observer: watching}); err != nil {
+	if s.engine, err = engine.New(engine.Config{Store: s.store, Bus: s.bus, StreamCap: s.opts.StreamCap, ParkedFor: s.opts.ParkedFor, Log: s.opts.Log, Observer: watching, RunEnvironment: s.library}); err != nil {
 		return err
 	}
 	s.running.Store(s.engine)
@@ -213,16 +221,17 @@ func (s *server) run(ctx context.Context, first func()) error {
 		first()
 	}
 	shutdown := s.http.Shutdown(drain)
+	ran := s.runs.stop(drain)
 	talked := s.chat.stop(drain)
 	s.engine.Stop(drain)
 	if errors.Is(serveErr, http.ErrServerClosed) {
 		serveErr = nil
 	}
-	return errors.Join(serveErr, shutdown, talked, s.close())
+	return errors.Join(serveErr, shutdown, ran, talked, s.close())
 }
 
 func (s *server) close() error {
-	errs := []error{s.chat.close()}
+	errs := []error{s.chat.close(), s.runs.close()}
 	if s.bus != nil {
 		errs = append(errs, s.bus.Close())
 	}

@@ -17,6 +17,7 @@ import (
 type benchCommand struct {
 	Cases benchCases `cmd:"" help:"Five no-op module steps a case, everything durable, in a closed loop."`
 	Chat  benchChat  `cmd:"" help:"Turns of conversations with an agent that answers at once, everything durable, in a closed loop."`
+	Runs  benchRuns  `cmd:"" help:"Runs of no-op steps, side by side and in a row, everything durable, one at a time."`
 	Lists benchLists `cmd:"" help:"Pages of instances by every filter, among many."`
 }
 

@@ -38,6 +38,11 @@ type commands struct {
 	Jobs        jobsCommand        `cmd:"" help:"Bulk jobs of a server."`
 	Retention   retentionCommand   `cmd:"" help:"How long a server keeps finished cases."`
 
+	Run       runCommand       `cmd:"" help:"Run a workflow file on this machine, or on a server, and reuse whatever did not change."`
+	Runs      runsCommand      `cmd:"" help:"Runs of a server."`
+	Cache     cacheCommand     `cmd:"" help:"Results of steps that a server keeps for reuse."`
+	Workflows workflowsCommand `cmd:"" help:"What a server can run."`
+
 	Chat  chatCommand  `cmd:"" help:"Talk to the agent of a server, on a terminal or in a script."`
 	Chats chatsCommand `cmd:"" help:"Conversations of a server."`
 

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"net"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,11 +21,15 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs the specification of the command line: one script per file in
-// testdata/script. Scripts find in their environment ADDR, a free address; and
-// ISSUER, AUDIENCE and tokens of that issuer.
+// testdata/script. Scripts find in their environment ADDR, a free address;
+// EXAMPLES, the folder of examples; and ISSUER, AUDIENCE and tokens of that issuer.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	issuer := authtest.NewIssuer(t)
+	examples, err := filepath.Abs("../../examples")
+	if err != nil {
+		t.Fatal(err)
+	}
 	issuer.Advance(time.Since(issuer.Now()))
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -37,6 +42,7 @@ func TestScripts(t *testing.T) {
 			}
 			env.Setenv("ADDR", listener.Addr().String())
 			env.Setenv("ISSUER", issuer.URL)
+			env.Setenv("EXAMPLES", examples)
 			env.Setenv("AUDIENCE", authtest.Audience)
 			env.Setenv("READER", issuer.Token("acme", "ann", []string{rondo.ScopeRead}))
 			env.Setenv("STRANGER", issuer.Token("globex", "bob", []string{rondo.ScopeRead}))
@@ -49,6 +55,9 @@ func TestScripts(t *testing.T) {
 			"lastid":  lastID,
 
 			"lastchat": lastChat,
+			"lastrun":  lastMember("runId"),
+			"lastkey":  lastMember("key"),
+			"appears":  appears,
 		},
 	})
 }

@@ -84,6 +84,37 @@ func lastChat(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
+// lastMember keeps the first value of a member of what was printed last in a
+// variable: NAME VARIABLE.
+func lastMember(member string) func(ts *testscript.TestScript, neg bool, args []string) {
+	pattern := regexp.MustCompile(`"` + member + `": "([^"]+)"`)
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: last... variable")
+		}
+		found := pattern.FindStringSubmatch(ts.ReadFile("stdout"))
+		if found == nil {
+			ts.Fatalf("nothing on standard output has a %s", member)
+		}
+		ts.Setenv(args[0], found[1])
+	}
+}
+
+// appears waits until a file is there, for 30 seconds at most: appears FILE.
+func appears(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: appears file")
+	}
+	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		if time.Since(begun) > 30*time.Second {
+			ts.Fatalf("%s does not appear", args[0])
+		}
+	}
+}
+
 // ask gets a page again and again until it is good, for 30 seconds at most.
 func ask(ts *testscript.TestScript, url, token string, good func(status int, body []byte) bool) (int, []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)

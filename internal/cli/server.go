@@ -38,6 +38,7 @@ type devCommand struct {
 	Listen string `help:"Address to listen on. Default: 127.0.0.1:3006." default:"127.0.0.1:3006" env:"RONDO_LISTEN" placeholder:"ADDR"`
 	storage
 	chatSettings
+	runSettings
 	Every time.Duration `help:"About how often a demo case starts; 0 = never." default:"1500ms"`
 }
 
@@ -46,7 +47,7 @@ func (c devCommand) Run(ctx context.Context, s streams) error {
 	return app.Dev(ctx, app.DevOptions{
 		Options: app.Options{
 			Listen: c.Listen, Database: c.url(), Redis: c.Redis, Migrate: true,
-			Auth: auth.Config{Off: true}, Chat: c.chatSettings.options(), Log: logger(s.err, slog.LevelWarn, false), Version: version(),
+			Auth: auth.Config{Off: true}, Chat: c.chatSettings.options(), Runs: c.runSettings.options(c.Data, c.openAISettings.options()), Log: logger(s.err, slog.LevelWarn, false), Version: version(),
 		},
 		Every: c.Every, Out: s.out, Colours: isTerminal(s.out),
 	})
@@ -65,6 +66,7 @@ type serveCommand struct {
 	Tenants       []string `name:"allowed-tenants" help:"Organisations that may use this server; none given = nobody." env:"ALLOWED_TENANT_IDS" placeholder:"ORG"`
 
 	chatSettings
+	runSettings
 
 	NoTenantLabels bool          `help:"Leave organisation and product out of metric labels." env:"RONDO_NO_TENANT_LABELS"`
 	AllowEviction  bool          `help:"Accept a Redis that may evict keys." env:"RONDO_ALLOW_EVICTION"`
@@ -86,7 +88,7 @@ func (c serveCommand) Run(ctx context.Context, s streams) error {
 			Off: !c.AuthRequired, AllowInsecure: c.AllowInsecure, Issuer: c.Issuer, Audience: c.Audience,
 			JWKSURL: c.JWKSURL, Tenants: c.Tenants,
 		},
-		Chat: c.chatSettings.options(), NoTenantLabels: c.NoTenantLabels, Drain: c.Drain, Log: logger(s.err, c.LogLevel, true), Version: version(),
+		Chat: c.chatSettings.options(), Runs: c.runSettings.options(c.Data, c.openAISettings.options()), NoTenantLabels: c.NoTenantLabels, Drain: c.Drain, Log: logger(s.err, c.LogLevel, true), Version: version(),
 	})
 }
 

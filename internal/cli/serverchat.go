@@ -47,6 +47,11 @@ type openAISettings struct {
 	OpenAIModel string `name:"openai-model" help:"Model to ask." env:"OPENAI_MODEL" placeholder:"NAME"`
 }
 
+// options are the settings as the server takes them.
+func (c openAISettings) options() app.OpenAIOptions {
+	return app.OpenAIOptions{APIKey: app.Secret(c.OpenAIKey), BaseURL: c.OpenAIBase, Model: c.OpenAIModel}
+}
+
 // Validate refuses what cannot work.
 func (c chatSettings) Validate() error {
 	return firstWrong(
@@ -67,7 +72,7 @@ func (c chatSettings) options() app.ChatOptions {
 			AgentType: c.CopilotType, DirectConnectURL: c.CopilotURL,
 			TenantID: c.CopilotTenant, ClientID: c.CopilotClient, ClientSecret: app.Secret(c.CopilotClientSecret), Token: app.Secret(c.CopilotToken),
 		},
-		OpenAI: app.OpenAIOptions{APIKey: app.Secret(c.OpenAIKey), BaseURL: c.OpenAIBase, Model: c.OpenAIModel},
+		OpenAI: c.openAISettings.options(),
 		TTL:    time.Duration(c.RedisTTL) * time.Second, Lease: c.Lease, AgentTimeout: c.AgentTimeout,
 		MaxText: c.ChatMaxText, InFlight: c.ChatInFlight, Unknown: c.ChatUnknown,
 		AllowedActions: c.AllowedActions, AllowedDomains: c.AllowedDomains, CORSOrigins: c.CORSOrigins,

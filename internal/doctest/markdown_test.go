@@ -29,7 +29,7 @@ type block struct {
 func documents(t *testing.T) []document {
 	t.Helper()
 	paths := []string{"README.md", "CONTRIBUTING.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md", "examples/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/adr/*.md", "examples/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)

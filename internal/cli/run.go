@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/client"
+	"github.com/rondo-engine/rondo/internal/app"
+	"github.com/rondo-engine/rondo/internal/definition"
+)
+
+type runCommand struct {
+	File  string   `arg:"" help:"Definition of kind run: YAML or JSON."`
+	Input []string `sep:"none" help:"Member of the input: name=value, name=@FILE, or @FILE for a whole object. Repeatable." placeholder:"NAME=VALUE"`
+
+	Base        string   `help:"Redo part of an earlier run: its id, or last, the newest completed one of this workflow." placeholder:"last|ID"`
+	Change      string   `help:"Type of change, of those that the file names." placeholder:"TYPE"`
+	ChangeInput []string `sep:"none" help:"What changes in the input, as --input." placeholder:"NAME=VALUE"`
+	ChangedStep []string `help:"Step to look at again, beside those of the change. Repeatable." placeholder:"STEP"`
+	Force       bool     `help:"Run the steps that the change begins with, whatever the cache has."`
+	Strict      bool     `help:"Look at every step again whose input is not what it was."`
+	runModes
+
+	Plan    bool   `help:"Say what would run and why, and run nothing. The next run of the same is held to it."`
+	Explain bool   `help:"Say of every step why, and what changed."`
+	Out     string `help:"Copy the artifacts into this folder." type:"path" placeholder:"DIR"`
+
+	storage
+	runSettings
+	Server string `help:"Run on this server instead of this machine; the file is published there first." placeholder:"URL"`
+	Token  string `help:"Bearer token of the server." env:"RONDO_TOKEN" placeholder:"TOKEN"`
+	Org    string `help:"Organisation on the server; admins only." env:"RONDO_ORG" placeholder:"ORG"`
+	Output string `short:"o" enum:"table,json,yaml" default:"table" help:"How to print: table, json or yaml."`
+}
+
+// runModes are the choices of a run that its steps obey.
+type runModes struct {
+	Mode     string            `enum:"use,refresh,bypass,only,verify" default:"use" help:"How the cache is used: use, refresh (compute again), bypass (neither read nor write), only (a miss fails) or verify (compute again and compare)."`
+	StepMode map[string]string `mapsep:"none" help:"The same for one step. Repeatable." placeholder:"STEP=MODE"`
+	FailFast bool              `help:"When a step fails, cancel what does not depend on it too."`
+}
+
+// options are the choices as a run takes them.
+func (m runModes) options() (mode rondo.CacheMode, steps map[string]rondo.CacheMode, policy rondo.FailurePolicy) {
+	for step, word := range m.StepMode {
+		if steps == nil {
+			steps = map[string]rondo.CacheMode{}
+		}
+		steps[step] = rondo.CacheMode(word)
+	}
+	if m.FailFast {
+		policy = rondo.FailureFast
+	}
+	return rondo.CacheMode(m.Mode), steps, policy
+}
+
+// Validate refuses what no run can be asked for.
+func (c runCommand) Validate() error {
+	return firstWrong(
+		rule{c.Base != "" || c.Change == "" && len(c.ChangeInput)+len(c.ChangedStep) == 0 && !c.Force && !c.Strict,
+			"--change, --change-input, --changed-step, --force and --strict need --base: what the change is to"},
+		rule{c.Base == "" || c.Change != "" || len(c.Input)+len(c.ChangeInput) == 0,
+			"an input with --base needs --change, the type of change; without --base a run reuses what did not change, too"},
+		rule{!c.Plan || c.Out == "", "--out needs a run; --plan makes none"},
+	)
+}
+
+// Run runs a file and returns when the run has ended.
+func (c runCommand) Run(ctx context.Context, s streams) error {
+	place, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer place.close()
+	name, version, err := place.register(ctx)
+	if err != nil {
+		return err
+	}
+	ask, err := c.ask(ctx, place.server, name, version)
+	if err != nil {
+		return err
+	}
+	memory := c.planMemory(ask)
+	if c.Plan {
+		return c.plan(ctx, s, place.server, ask, memory)
+	}
+	return c.execute(ctx, s, place.server, ask, memory)
+}
+
+// runPlace is where a run happens. This machine has the API as a server has it,
+// so that nothing here differs by place.
+type runPlace struct {
+	server   *client.Client
+	register func(context.Context) (name, version string, err error)
+	close    func()
+}
+
+func (c runCommand) open(ctx context.Context, s streams) (runPlace, error) {
+	if c.Server != "" {
+		reach := remote{Server: c.Server, Token: c.Token, Org: c.Org, Output: "table"}
+		server, err := reach.client()
+		if err != nil {
+			return runPlace{}, err
+		}
+		register := func(ctx context.Context) (string, string, error) { return publishRun(ctx, s, reach, server, c.File) }
+		return runPlace{server: server, register: register, close: func() {}}, nil
+	}
+	local, err := app.StartLocal(ctx, app.LocalOptions{
+		Database: c.url(), Redis: c.Redis, Runs: c.runSettings.options(c.Data, app.OpenAIOptions{BaseURL: os.Getenv("OPENAI_BASE_URL"), Model: os.Getenv("OPENAI_MODEL")}),
+		Log: logger(s.err, slog.LevelError, false), Version: version(),
+	})
+	if err != nil {
+		return runPlace{}, err
+	}
+	register := func(ctx context.Context) (string, string, error) {
+		source, err := os.ReadFile(c.File)
+		if err != nil {
+			return "", "", err
+		}
+		if kind := definition.KindOf(source); kind != rondo.KindRun {
+			return "", "", notARun(c.File, string(kind))
+		}
+		registered, err := local.Register(ctx, source)
+		if err != nil {
+			return "", "", inFile(c.File, err)
+		}
+		return registered.Name, registered.Semver, nil
+	}
+	return runPlace{server: local.Client(), register: register, close: func() { local.Close(leaveLimit) }}, nil
+}
+
+// leaveLimit is how long leaving may take: by then nothing is under way.
+const leaveLimit = 10 * time.Second
+
+// publishRun brings a server in line with the file.
+func publishRun(ctx context.Context, s streams, reach remote, server *client.Client, file string) (name, version string, err error) {
+	a := &applying{applyCommand: applyCommand{remote: reach, Path: file, Reason: "rondo run"}, server: server}
+	if err := a.read(s); err != nil {
+		return "", "", err
+	}
+	one := a.definitions[0]
+	if one.kind != rondo.KindRun {
+		return "", "", notARun(file, string(one.kind))
+	}
+	if wrong := a.forbids(one, a.want.environment()); len(wrong) > 0 {
+		return "", "", inFile(file, &rondo.Error{Fields: wrong})
+	}
+	if err := a.applyDefinitions(ctx); err != nil {
+		return "", "", err
+	}
+	return one.Name, one.Semver, nil
+}
+
+// inFile says what is wrong with a file, each thing once.
+func inFile(file string, err error) error {
+	e, ok := errors.AsType[*rondo.Error](err)
+	if !ok || len(e.Fields) == 0 {
+		return rondo.Op(file, err)
+	}
+	var fields []rondo.FieldError
+	for _, f := range e.Fields {
+		if !slices.ContainsFunc(fields, func(known rondo.FieldError) bool { return known.Message == f.Message }) {
+			fields = append(fields, f)
+		}
+	}
+	return &rondo.Error{
+		Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("%s has %s", file, count(len(fields), "error")), Fields: fields,
+		Hint: "mend the file and run it again; nothing was run",
+	}
+}
+
+func notARun(file, kind string) error {
+	return &rondo.Error{
+		Code: rondo.CodeInvalidDef, Message: fmt.Sprintf("%s is a definition of kind %s, not of a run", file, kind),
+		Hint: "a run has name, version and a list of steps, each with a skill; see docs/runs.md",
+	}
+}
+
+// runAsk is what is asked for: a run, or an update run of Base.
+type runAsk struct {
+	Workflow string
+	Base     string // "" = an initial run
+	Run      client.RunRequest
+	Update   client.RunUpdate
+}
+
+func (c runCommand) ask(ctx context.Context, server *client.Client, name, version string) (runAsk, error) {
+	input, err := readInputs("--input", c.Input)
+	if err != nil {
+		return runAsk{}, err
+	}
+	mode, steps, policy := c.runModes.options()
+	ask := runAsk{Workflow: name}
+	if c.Base == "" {
+		ask.Run = client.RunRequest{WorkflowName: name, WorkflowVersion: version, TriggerPayload: input, Mode: mode, StepModes: steps, FailurePolicy: policy}
+		return ask, nil
+	}
+	if ask.Base, err = baseOf(ctx, server, name, c.Base); err != nil {
+		return runAsk{}, err
+	}
+	payload, err := readInputs("--change-input", append(append([]string{}, c.Input...), c.ChangeInput...))
+	if err != nil {
+		return runAsk{}, err
+	}
+	ask.Update = client.RunUpdate{
+		ChangedSteps: c.ChangedStep, Force: c.Force, Strict: c.Strict, Definition: "latest",
+		Mode: mode, StepModes: steps, FailurePolicy: policy,
+	}
+	if c.Change != "" {
+		ask.Update.ChangeRequest = &rondo.ChangeRequest{Type: c.Change, Payload: payload}
+	}
+	return ask, nil
+}
+
+// baseOf is the run that --base names.
+func baseOf(ctx context.Context, server *client.Client, workflow, given string) (string, error) {
+	if given != "last" {
+		return given, nil
+	}
+	for run, err := range server.Runs(ctx, query("workflow", workflow, "status", string(rondo.RunCompleted), "limit", "1")) {
+		return run.RunID, err
+	}
+	return "", &rondo.Error{
+		Code: rondo.CodeNotFound, Message: fmt.Sprintf("there is no completed run of %s to change", workflow), Hint: "leave out --base and --change for a first run",
+	}
+}
+
+// start asks for the run.
+func (a runAsk) start(ctx context.Context, server *client.Client) (client.RunAccepted, error) {
+	if a.Base != "" {
+		return server.UpdateRun(ctx, a.Base, a.Update)
+	}
+	return server.StartRun(ctx, a.Run)
+}
+
+// foresee asks for the plan of it.
+func (a runAsk) foresee(ctx context.Context, server *client.Client) (client.RunPlan, error) {
+	if a.Base != "" {
+		return server.PlanRunUpdate(ctx, a.Base, a.Update)
+	}
+	return server.PlanRun(ctx, a.Run)
+}
+
+// plan prints what would happen and remembers it.
+func (c runCommand) plan(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
+	planned, err := ask.foresee(ctx, server)
+	if err != nil {
+		return err
+	}
+	if err := memory.keep(planned); err != nil {
+		return err
+	}
+	return printAs(s, c.Output, planned, func() error { return printPlan(s, planned, c.Explain) })
+}
+
+// printAs prints for people, or as a document.
+func printAs(s streams, format string, v any, show func() error) error {
+	switch format {
+	case "table":
+		return show()
+	case "json":
+		return printJSON(s.out, v)
+	}
+	document, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return printDocument(s.out, document, format)
+}

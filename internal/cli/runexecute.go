@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/client"
+)
+
+// runReport is everything about a run that has ended.
+type runReport struct {
+	Run         client.Run              `json:"run"`
+	Steps       []client.RunStep        `json:"steps"`
+	Artifacts   []rondo.Artifact        `json:"artifacts"`
+	Copied      []string                `json:"copied,omitempty"` // paths that --out wrote
+	Analysis    client.RunCacheAnalysis `json:"analysis"`
+	Explanation *client.RunExplanation  `json:"explanation,omitempty"`
+	Plan        *heldTo                 `json:"plan,omitempty"`
+}
+
+// execute starts the run, shows it until it has ended, and reports.
+func (c runCommand) execute(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
+	accepted, err := ask.start(ctx, server)
+	if err != nil {
+		return err
+	}
+	planned, err := memory.take()
+	if err != nil {
+		return err
+	}
+	if err := watchRun(ctx, s, server, accepted.RunID); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // interrupting the run does not interrupt its report
+	report, err := readReport(ctx, server, accepted.RunID)
+	if err != nil {
+		return err
+	}
+	report.Plan = hold(planned, report.Steps)
+	if c.Out != "" {
+		if report.Copied, err = copyArtifacts(ctx, server, report.Artifacts, c.Out); err != nil {
+			return err
+		}
+	}
+	if !c.Explain {
+		report.Explanation = nil
+	}
+	if err := printAs(s, c.Output, report, func() error { return printReport(s, report) }); err != nil {
+		return err
+	}
+	return outcome(report.Run)
+}
+
+func readReport(ctx context.Context, server *client.Client, id string) (report runReport, err error) {
+	if report.Run, err = server.Run(ctx, id); err != nil {
+		return report, err
+	}
+	if report.Steps, err = server.RunSteps(ctx, id, ""); err != nil {
+		return report, err
+	}
+	report.Artifacts = []rondo.Artifact{}
+	for artifact, err := range server.RunArtifacts(ctx, id, "") {
+		if err != nil {
+			return report, err
+		}
+		report.Artifacts = append(report.Artifacts, artifact)
+	}
+	if report.Analysis, err = server.RunCacheAnalysis(ctx, id); err != nil {
+		return report, err
+	}
+	explained, err := server.ExplainRun(ctx, id)
+	report.Explanation = &explained
+	return report, err
+}
+
+// outcome is the error of a run that did not complete.
+func outcome(run client.Run) error {
+	switch run.Status {
+	case rondo.RunCancelled:
+		return &rondo.Error{Code: rondo.CodeWrongState, Message: "the run was cancelled", Hint: "run it again: steps that were finished are reused"}
+	case rondo.RunFailed:
+		failed := &rondo.Error{Code: rondo.CodeSkillError, Message: "the run failed", Hint: "mend it and run again: steps that were finished are reused"}
+		if run.Error != nil {
+			failed.Code, failed.Message = rondo.Code(run.Error.Code), "the run failed: "+plain(run.Error.Message)
+			if run.Error.FailedStepID != "" {
+				failed.Message = fmt.Sprintf("the run failed at %s: %s", run.Error.FailedStepID, plain(run.Error.Message))
+			}
+		}
+		return failed
+	case rondo.RunQueued, rondo.RunRunning, rondo.RunCompleted:
+	}
+	return nil
+}
+
+// watchRun shows a run until it has ended. The first interrupt cancels the run and
+// waits for its end, the second leaves at once.
+func watchRun(ctx context.Context, s streams, server *client.Client, id string) error {
+	interrupts := make(chan os.Signal, 2)
+	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
+	watching, leave := context.WithCancel(context.WithoutCancel(ctx))
+	progress := newProgress(s.err, isTerminal(s.err))
+	var helpers sync.WaitGroup
+	var cancelled error
+	helpers.Go(func() {
+		if ctx.Err() == nil { // it may have come before anything listened
+			select {
+			case <-interrupts:
+			case <-watching.Done():
+				return
+			}
+		}
+		progress.note("Cancelling the run. Ctrl-C again leaves at once.")
+		if _, err := server.CancelRun(watching, id); err != nil && rondo.CodeOf(err) != rondo.CodeWrongState {
+			cancelled = err
+			leave()
+		}
+		select {
+		case <-interrupts:
+			leave()
+		case <-watching.Done():
+		}
+	})
+	helpers.Go(func() {
+		progress.draw(watching, func() (client.RunCacheAnalysis, error) { return server.RunCacheAnalysis(watching, id) })
+	})
+	err := server.WatchRun(watching, id, 0, progress.tell)
+	left := watching.Err() != nil
+	leave()
+	helpers.Wait()
+	progress.clear()
+	switch {
+	case cancelled != nil:
+		return cancelled
+	case left:
+		return &rondo.Error{Code: rondo.CodeUnavailable, Message: "left before the run had ended", Hint: "the next process on the same data goes on with it, or cancels it: rondo runs cancel " + id}
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/client"
+	"github.com/rondo-engine/rondo/engine/runs"
+	"github.com/rondo-engine/rondo/internal/plan"
+)
+
+// printReport prints a run that has ended for people.
+func printReport(s streams, r runReport) error {
+	rows := [][]string{{"STEP", "STATUS", "TIME", "WHY"}}
+	for _, step := range r.Steps {
+		rows = append(rows, []string{step.StepID, statusWord(step), stepTime(step), whyStep(step)})
+	}
+	if err := table(s.out, rows); err != nil {
+		return err
+	}
+	if r.Explanation != nil {
+		_, _ = fmt.Fprintln(s.out)
+		if err := printExplanation(s, *r.Explanation); err != nil {
+			return err
+		}
+	}
+	if len(r.Artifacts) > 0 {
+		_, _ = fmt.Fprintln(s.out)
+		if err := printArtifacts(s, r.Artifacts); err != nil {
+			return err
+		}
+	}
+	for _, path := range r.Copied {
+		_, _ = fmt.Fprintln(s.out, "copied to", path)
+	}
+	_, _ = fmt.Fprintf(s.out, "\n%s\n", runLine(r.Run, r.Analysis))
+	if r.Plan != nil {
+		printHeld(s, *r.Plan)
+	}
+	return nil
+}
+
+// runLine sums a run up.
+func runLine(run client.Run, a client.RunCacheAnalysis) string {
+	line := fmt.Sprintf("Run %s %s", run.RunID, run.Status)
+	if run.DurationMs != nil {
+		line += " in " + elapsed(time.Duration(*run.DurationMs)*time.Millisecond)
+	}
+	if sum := run.StepsSummary; sum != nil {
+		line += fmt.Sprintf(": %d ran, %d reused", sum.Completed, sum.Skipped)
+		for _, more := range []struct {
+			n    int
+			word string
+		}{{sum.Failed, "failed"}, {sum.Cancelled, "cancelled"}, {sum.Pending, "never began"}} {
+			if more.n > 0 {
+				line += fmt.Sprintf(", %d %s", more.n, more.word)
+			}
+		}
+	}
+	return line + savedWords(a)
+}
+
+// statusWord says where a step stands, as people call it.
+func statusWord(step client.RunStep) string {
+	switch step.Status {
+	case rondo.RunStepSkipped:
+		return "reused"
+	case rondo.RunStepCompleted:
+		return "ran"
+	case rondo.RunStepPending, rondo.RunStepRunning, rondo.RunStepFailed, rondo.RunStepCancelled:
+	}
+	return string(step.Status)
+}
+
+func stepTime(step client.RunStep) string {
+	if step.DurationMs == nil || step.Status == rondo.RunStepSkipped {
+		return "-"
+	}
+	out := elapsed(time.Duration(*step.DurationMs) * time.Millisecond)
+	if step.Attempt > 1 {
+		out += fmt.Sprintf(", attempt %d", step.Attempt)
+	}
+	return out
+}
+
+// whyStep is why a step did what it did, or what was wrong with it.
+func whyStep(step client.RunStep) string {
+	var parts []string
+	if step.Error != nil {
+		parts = append(parts, step.Error.Code+": "+oneLine(plain(step.Error.Message)))
+	} else if step.Reason != nil && step.Reason.Code != "" {
+		parts = append(parts, plain(plan.Sentence(*step.Reason)))
+	}
+	if step.StaleInput {
+		parts = append(parts, staleWords)
+	}
+	if step.Deterministic != nil && !*step.Deterministic {
+		parts = append(parts, "what came out is not what came out before")
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, "; ")
+}
+
+const staleWords = "its input would be another now (--strict looks at it again)"
+
+// printPlan prints what a run would do.
+func printPlan(s streams, planned client.RunPlan, explain bool) error {
+	rows := [][]string{{"STEP", "WOULD", "ABOUT", "WHY"}}
+	for _, step := range planned.Steps {
+		why := plain(plan.Sentence(step.Reason))
+		if explain {
+			why += " [" + plain(step.Reason.String()) + "]"
+		}
+		if step.StaleInput {
+			why += "; " + staleWords
+		}
+		would := map[string]string{runs.WouldRun: "run", runs.WouldReuse: "reuse"}[step.Decision]
+		if step.Decision == runs.UnknownUntil {
+			would = "depends"
+			why = "on what comes out of " + strings.Join(step.Until, ", ")
+		}
+		about := "-"
+		if step.EstimatedMs != nil && step.Decision != runs.WouldReuse {
+			about = elapsed(time.Duration(*step.EstimatedMs) * time.Millisecond)
+		}
+		rows = append(rows, []string{step.StepID, would, about, why})
+	}
+	if err := table(s.out, rows); err != nil {
+		return err
+	}
+	sum := planned.Summary
+	line := fmt.Sprintf("%d would run, %d would be reused", sum.WouldRun, sum.Reuse)
+	if sum.Unknown > 0 {
+		line += fmt.Sprintf(", %d may run, by what comes out", sum.Unknown)
+	}
+	if sum.EstimatedMs > 0 {
+		line += fmt.Sprintf("; about %s", elapsed(time.Duration(sum.EstimatedMs)*time.Millisecond))
+	}
+	if sum.EstimatedCost > 0 {
+		line += fmt.Sprintf(", cost %.4g", sum.EstimatedCost)
+	}
+	_, err := fmt.Fprintf(s.out, "\n%s. Nothing was run.\n", line)
+	return err
+}
+
+// printHeld says how a run kept to its plan.
+func printHeld(s streams, held heldTo) {
+	if held.AsPlanned {
+		_, _ = fmt.Fprintln(s.out, "As planned.")
+		return
+	}
+	_, _ = fmt.Fprintf(s.out, "Not as planned, at %s:\n", count(len(held.Deviations), "step"))
+	for _, d := range held.Deviations {
+		line := fmt.Sprintf("  %s: planned %s, happened %s", d.StepID, d.Planned, d.Happened)
+		if d.Reason.Code != "" {
+			line += ": " + plain(plan.Sentence(d.Reason))
+		}
+		_, _ = fmt.Fprintln(s.out, line)
+	}
+}
+
+// printExplanation prints why every step did what it did.
+func printExplanation(s streams, e client.RunExplanation) error {
+	for _, step := range e.Steps {
+		line := fmt.Sprintf("%s (%s): %s", step.StepID, step.Status, plain(step.Text))
+		if step.StaleInput {
+			line += "; " + staleWords
+		}
+		if _, err := fmt.Fprintln(s.out, line); err != nil {
+			return err
+		}
+		for _, changed := range step.Changed {
+			_, _ = fmt.Fprintf(s.out, "    %s: %s → %s\n", plain(changed.Component), orDash(plain(changed.Before)), orDash(plain(changed.After)))
+		}
+	}
+	return nil
+}
+
+// printArtifacts prints the files that a run has.
+func printArtifacts(s streams, artifacts []rondo.Artifact) error {
+	rows := [][]string{{"ARTIFACT", "STEP", "TYPE", "BYTES", "WHERE"}}
+	for _, a := range artifacts {
+		size := "-"
+		if a.Size >= 0 {
+			size = fmt.Sprint(a.Size)
+		}
+		name := plain(a.Filename)
+		if name == "" {
+			name = a.ID.String()
+		}
+		rows = append(rows, []string{name, a.StepID, plain(a.Type), size, plain(a.URI)})
+	}
+	return table(s.out, rows)
+}
