@@ -63,7 +63,7 @@ type PlanStep struct {
 	Skill       string       `json:"skill"`
 	Decision    string       `json:"decision"`
 	Until       []string     `json:"until,omitempty"` // steps whose output decides
-	Reason      rondo.Reason `json:"reason"`
+	Reason      rondo.Reason `json:"reason,omitzero"` // none while Until decides
 	StaleInput  bool         `json:"staleInput,omitempty"`
 	EstimatedMs *int64       `json:"estimatedMs,omitempty"` // nil = no history
 	Cost        *float64     `json:"estimatedCost,omitempty"`
@@ -91,8 +91,8 @@ type Explanation struct {
 type StepExplain struct {
 	StepID        string       `json:"stepId"`
 	Status        string       `json:"status"`
-	Reason        rondo.Reason `json:"reason"`
-	Text          string       `json:"text"` // the reason as a sentence
+	Reason        rondo.Reason `json:"reason,omitzero"` // none while it is pending
+	Text          string       `json:"text"`            // the reason as a sentence
 	StaleInput    bool         `json:"staleInput,omitempty"`
 	Deterministic *bool        `json:"deterministic,omitempty"`
 	CacheKey      string       `json:"cacheKey,omitempty"`
@@ -122,7 +122,7 @@ type CacheAnalysis struct {
 type CacheAnalysisStep struct {
 	StepID      string       `json:"stepId"`
 	CacheHit    bool         `json:"cacheHit"`
-	Reason      rondo.Reason `json:"reason"`
+	Reason      rondo.Reason `json:"reason,omitzero"`
 	CacheKey    string       `json:"cacheKey,omitempty"`
 	DurationMs  int64        `json:"durationMs"`
 	TimeSavedMs int64        `json:"timeSavedMs"`

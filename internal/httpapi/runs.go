@@ -192,7 +192,7 @@ func (a *API) startRun(ctx context.Context, service RunService, c *call) (*runAc
 	}
 	run, err := service.Trigger(ctx, c.principal, request)
 	if err != nil {
-		return nil, inPayload(err, "/triggerPayload")
+		return nil, inPayload(err, triggerPayload)
 	}
 	return accepted(run, "the run was accepted"), nil
 }
@@ -205,7 +205,7 @@ func (a *API) updateRun(ctx context.Context, service RunService, c *call) (*runA
 	request.BaseRunID = c.id
 	run, err := service.Update(ctx, c.principal, request)
 	if err != nil {
-		return nil, err
+		return nil, inPayload(err, changePayload)
 	}
 	return accepted(run, "the update run was accepted"), nil
 }
@@ -230,6 +230,12 @@ func (a *API) retryRun(ctx context.Context, service RunService, c *call) (*runAc
 	return accepted(run, "the run goes on from what failed"), nil
 }
 
+// Where payloads are in bodies.
+const (
+	triggerPayload = "/triggerPayload"
+	changePayload  = "/changeRequest/payload"
+)
+
 type runPlanOut struct{ Body runs.Plan }
 
 func (a *API) planRun(ctx context.Context, service RunService, c *call) (*runPlanOut, error) {
@@ -244,13 +250,14 @@ func (a *API) planRun(ctx context.Context, service RunService, c *call) (*runPla
 			return nil, err
 		}
 		plan, err = service.PlanUpdate(ctx, c.principal, request)
+		err = inPayload(err, changePayload)
 	} else {
 		var request runs.Request
 		if request, err = readStartRun(c.body); err != nil {
 			return nil, err
 		}
 		plan, err = service.Plan(ctx, c.principal, request)
-		err = inPayload(err, "/triggerPayload")
+		err = inPayload(err, triggerPayload)
 	}
 	if err != nil {
 		return nil, err

@@ -198,3 +198,33 @@ func TestUnknownWorkflowsAndStepsAre404(t *testing.T) {
 		}
 	}
 }
+
+func TestWordsOfTheCallerAreNotEchoed(t *testing.T) {
+	t.Parallel()
+	const canary = "CANARY7f3a"
+	b := realRuns(t)
+	base := member(b.do("POST", "/runs", `{"workflowName":"jingle","triggerPayload":{"brief":"Sale"}}`).Body.Bytes(), "runId")
+	b.do("GET", "/runs/"+base+"/stream", "") // to its end
+	for _, ask := range [][2]string{
+		{"/runs", `{"workflowName":"` + canary + `"}`},
+		{"/runs", `{"workflowName":"jingle","workflowVersion":"` + canary + `"}`},
+		{"/runs", `{"workflowName":"jingle","triggerPayload":{"brief":{"x":"` + canary + `"}}}`},
+		{"/runs", `{"workflowName":"jingle","mode":"` + canary + `"}`},
+		{"/runs", `{"workflowName":"jingle","stepModes":{"` + canary + `":"x"}}`},
+		{"/runs", `{"workflowName":"jingle","` + canary + `":1}`},
+		{"/runs/plan", `{"baseRunId":"` + canary + `"}`},
+		{"/runs/plan", `{"baseRunId":"` + base + `","changeRequest":{"type":"` + canary + `"}}`},
+		{"/runs/" + base + "/update", `{"changeRequest":{"type":"` + canary + `"}}`},
+		{"/runs/" + base + "/update", `{"changeRequest":{"type":"audio.update","payload":{"mood":["` + canary + `"]}}}`},
+		{"/runs/" + base + "/update", `{"changedSteps":["` + canary + `"]}`},
+		{"/cache/" + cacheKey + "/taint", `{"reason":"` + canary + `"}`},
+	} {
+		rec := b.do("POST", ask[0], ask[1])
+		if rec.Code < 400 || rec.Code >= 500 || strings.Contains(rec.Body.String(), canary) {
+			t.Errorf("%s %s: %d %s", ask[0], ask[1], rec.Code, rec.Body)
+		}
+	}
+	if strings.Contains(b.log.String(), canary) {
+		t.Errorf("the log shows it:\n%s", b.log)
+	}
+}

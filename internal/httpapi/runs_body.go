@@ -119,15 +119,23 @@ func below(place string, err error) error {
 	return err
 }
 
-// inPayload moves what a service finds wrong with a payload to where the payload
-// is in the body.
+// inPayload moves what the workflow's schema finds wrong with a payload to where
+// the payload is in the body, and takes words of the caller out of what is said.
 func inPayload(err error, place string) error {
 	told := said(err)
 	if rondo.CodeOf(err) != rondo.CodeInvalid || len(told.Fields) == 0 {
 		return err
 	}
 	out := &rondo.Error{Code: rondo.CodeInvalid, Message: told.Message, Hint: told.Hint, Fields: slices.Clone(told.Fields)}
-	return below(place, out)
+	for i := range out.Fields {
+		switch out.Fields[i].Code {
+		case "schema":
+			out.Fields[i].Pointer = place + out.Fields[i].Pointer
+		case "change_unknown":
+			out.Message = "the workflow knows no change of this type"
+		}
+	}
+	return out
 }
 
 func optionMembers(out *rondo.RunOptions) []member {

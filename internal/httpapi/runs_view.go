@@ -97,7 +97,7 @@ type (
 		Key         string   `json:"key"`
 		Workflow    string   `json:"workflow"`
 		StepID      string   `json:"stepId"`
-		Class       string   `json:"class" doc:"llm, template or deterministic"`
+		Class       string   `json:"class" enum:"llm,template,deterministic"`
 		InputHash   string   `json:"inputHash"`
 		OutputHash  string   `json:"outputHash"`
 		Manifest    anyJSON  `json:"manifest" doc:"What went into the key: each component's digest and a short preview"`
@@ -209,6 +209,9 @@ func viewWorkflow(found runs.WorkflowView) workflowView {
 }
 
 func viewCacheEntry(entry rondo.CacheEntry) cacheEntryView {
+	if entry.Class == "" {
+		entry.Class = "deterministic"
+	}
 	return cacheEntryView{
 		Key: entry.Key, Workflow: entry.WorkflowName, StepID: entry.StepID, Class: entry.Class, InputHash: entry.InputHash, OutputHash: entry.OutputHash,
 		Manifest: anyJSON(entry.Manifest), ArtifactIDs: idTexts(entry.ArtifactIDs), RunID: entry.RunID.String(), CreatedAt: instant(entry.CreatedAt),
