@@ -20,6 +20,10 @@ import (
 // what workers answer to their steps.
 const RunGroup = "runs"
 
+// deadlineGrace is how long after the step that waits for it a run is given up:
+// that its time is over the case says first, by its own timer, and not the run.
+const deadlineGrace = 5 * time.Second
+
 // RunDriver is what a RunWorker needs of the run service.
 type RunDriver interface {
 	// Trigger starts a run. The same id twice is one run.
@@ -162,10 +166,11 @@ func (w *RunWorker) begin(ctx context.Context, request *event.Envelope) error {
 		CompletedType: event.TypeRunCompleted,
 	}
 	if asked.TimeoutSeconds > 0 {
-		link.DeadlineAt = request.OccurredAt.Add(time.Duration(asked.TimeoutSeconds * float64(time.Second))).UTC()
-		if !w.now().Before(link.DeadlineAt) {
+		over := request.OccurredAt.Add(time.Duration(asked.TimeoutSeconds * float64(time.Second))).UTC()
+		if !w.now().Before(over) {
 			return nil
 		}
+		link.DeadlineAt = over.Add(deadlineGrace)
 	}
 	_, err := w.driver.Trigger(ctx, ofCases(request.OrgID), runs.Request{
 		WorkflowName: asked.WorkflowName, WorkflowVersion: asked.WorkflowVersion, TriggerPayload: asked.Input,

@@ -67,7 +67,7 @@ func (o *bureau) Committed(c engine.Commit) { o.moved <- c }
 func openBureau(t *testing.T, driver func(o *bureau) engine.RunDriver) *bureau {
 	t.Helper()
 	o := &bureau{store: memory.Open(memory.Options{Embedded: true}), moved: make(chan engine.Commit, 256)}
-	o.Engine = must(engine.New(engine.Config{Store: o.store, Observer: o}))(t)
+	o.Engine = must(engine.New(engine.Config{Store: o.store, Observer: o, RunEnvironment: bench{}}))(t)
 	if err := o.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestACaseStepAsksForOneRunAndHearsItsEnd(t *testing.T) {
 		CorrelationID: waiting.CorrelationID, ID: id, ProductID: "skin",
 		Case: &rondo.CaseLink{
 			OrgID: author.Tenant, CaseID: "c-1", CorrelationID: waiting.CorrelationID, RequestID: waiting.RequestID.String(),
-			CompletedType: event.TypeRunCompleted, DeadlineAt: waiting.StartedAt.Add(time.Hour),
+			CompletedType: event.TypeRunCompleted, DeadlineAt: waiting.StartedAt.Add(time.Hour + 5*time.Second), // the case gives up first
 		},
 	}
 	if diff := cmp.Diff(want, req); diff != "" {

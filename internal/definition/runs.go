@@ -138,7 +138,7 @@ func (c *runChecker) checkStep(at string, step runStepJSON, ids []string) {
 	c.checkDuration(step.Cache.TTL, at+"/cache/ttl", time.Second, maxWorkflowTimeout)
 	c.checkDuration(step.Retry.Backoff, at+"/retry/backoff", 100*time.Millisecond, time.Minute)
 	for _, name := range sortedKeys(step.Input) {
-		c.checkSelector(step.Input[name], at+pointer("input", name), step.ID, ids, 0)
+		c.checkSelector(step.Input[name], at+pointer("input", name), stepReader{step: step.ID}, ids, 0)
 	}
 	if step.Raise != nil {
 		if t := step.Raise.EventType; !isEventType(t) || event.PublishedByOrchestrator(t) || event.RunAnswer(t) || !event.Known(t) && !strings.HasPrefix(t, ExtPrefix) {
@@ -146,7 +146,7 @@ func (c *runChecker) checkStep(at string, step runStepJSON, ids []string) {
 		}
 		for name, selector := range map[string]json.RawMessage{"case_id": step.Raise.CaseID, "payload": step.Raise.Payload} {
 			if selector != nil {
-				c.checkSelector(selector, at+pointer("raise", name), step.ID, ids, 0)
+				c.checkSelector(selector, at+pointer("raise", name), stepReader{step: step.ID, itself: true}, ids, 0)
 			}
 		}
 	}
@@ -168,9 +168,15 @@ var selectorWords = map[string][]string{
 	"step": {"path"}, "base": {"path"}, "registry": nil,
 }
 
+// stepReader is who reads by a selector. What a step raises may be of its own output.
+type stepReader struct {
+	step   string
+	itself bool
+}
+
 // checkSelector judges one selector of a step: it is exactly one thing, and
 // reads only what is surely there before.
-func (c *runChecker) checkSelector(raw json.RawMessage, at, reader string, ids []string, depth int) {
+func (c *runChecker) checkSelector(raw json.RawMessage, at string, by stepReader, ids []string, depth int) {
 	var members map[string]json.RawMessage
 	if depth > maxSelectorDepth || json.Unmarshal(raw, &members) != nil {
 		c.add("selector_invalid", at, `a selector is an object, e.g. {"trigger": "brief"} or {"step": "plan", "path": "data.title"}, at most %d deep`, maxSelectorDepth)
@@ -197,7 +203,7 @@ func (c *runChecker) checkSelector(raw json.RawMessage, at, reader string, ids [
 		c.checkText(value, at+pointer(word))
 	case "step", "base":
 		if id, ok := c.checkText(value, at+pointer(word)); ok {
-			c.checkRead(word, id, at+pointer(word), reader, ids)
+			c.checkRead(word, id, at+pointer(word), by, ids)
 		}
 		if path, given := members["path"]; given {
 			c.checkText(path, at+"/path")
@@ -208,7 +214,7 @@ func (c *runChecker) checkSelector(raw json.RawMessage, at, reader string, ids [
 			c.add("selector_invalid", at+"/merge", "merge is a list of selectors")
 		}
 		for i, part := range parts {
-			c.checkSelector(part, at+pointer("merge", fmt.Sprint(i)), reader, ids, depth+1)
+			c.checkSelector(part, at+pointer("merge", fmt.Sprint(i)), by, ids, depth+1)
 		}
 	case "pick":
 		var pick struct {
@@ -219,7 +225,7 @@ func (c *runChecker) checkSelector(raw json.RawMessage, at, reader string, ids [
 			c.add("selector_invalid", at+"/pick", `pick is {"from": selector, "keys": ["…"]}`)
 			return
 		}
-		c.checkSelector(pick.From, at+"/pick/from", reader, ids, depth+1)
+		c.checkSelector(pick.From, at+"/pick/from", by, ids, depth+1)
 	case "registry":
 		c.checkRegistry(value, at+"/registry")
 	}
@@ -235,13 +241,16 @@ func (c *runChecker) checkText(raw json.RawMessage, at string) (text string, ok 
 
 // checkRead judges which step a selector reads: one that is surely done, or one
 // of the base run.
-func (c *runChecker) checkRead(word, id, at, reader string, ids []string) {
+func (c *runChecker) checkRead(word, id, at string, by stepReader, ids []string) {
 	if _, exists := c.places[id]; !exists {
 		c.add("target_unknown", at, "there is no step %s%s", quote(id), suggestion(id, ids))
 		return
 	}
-	if word == "step" && c.before != nil && !c.before[reader].has(c.places[id]) {
-		c.add("path_never_produced", at, "%s does not depend on %s, so its output may not be there; add it to depends_on", quote(reader), quote(id))
+	if word != "step" || by.itself && id == by.step {
+		return
+	}
+	if c.before != nil && !c.before[by.step].has(c.places[id]) {
+		c.add("path_never_produced", at, "%s does not depend on %s, so its output may not be there; add it to depends_on", quote(by.step), quote(id))
 	}
 }
 
