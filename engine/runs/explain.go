@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/plan"
@@ -66,16 +67,19 @@ func (s *Service) comparable(ctx context.Context, run *rondo.Run, base map[strin
 	if row.Status == rondo.RunStepSkipped || row.StartedAt.IsZero() || row.Reason.Code == rondo.ReasonFirstRun {
 		return nil, rondo.ID{}, nil
 	}
+	// Two, because one that was computed in no time is its own.
 	nearest, err := s.store.CacheList(ctx,
 		store.CacheFilter{TenantID: run.TenantID, Workflow: run.WorkflowName, Step: row.StepID},
-		store.CachePage{Before: row.StartedAt, Limit: 1})
+		store.CachePage{Before: row.StartedAt.Add(time.Microsecond), Limit: 2})
 	if err != nil {
 		return nil, rondo.ID{}, rondo.Op("find the nearest entry", err)
 	}
-	if len(nearest) == 0 || len(nearest[0].Manifest) == 0 {
-		return nil, rondo.ID{}, nil
+	for i := range nearest {
+		if nearest[i].RunID != run.ID && len(nearest[i].Manifest) > 0 {
+			return nearest[i].Manifest, nearest[i].RunID, nil
+		}
 	}
-	return nearest[0].Manifest, nearest[0].RunID, nil
+	return nil, rondo.ID{}, nil
 }
 
 // explainText is why a step did what it did, as a sentence.
