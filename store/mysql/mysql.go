@@ -41,6 +41,7 @@ import (
 var (
 	_ store.Store         = (*Store)(nil)
 	_ store.Conversations = (*Store)(nil)
+	_ store.Runs          = (*Store)(nil)
 )
 
 //go:embed migrations/*.sql
@@ -74,6 +75,7 @@ type Store struct {
 	db       *sql.DB
 	tables   *sqlstore.Tables
 	texts    *texts
+	runTexts *runTexts
 	streams  sqlstore.Streams
 	recent   sqlstore.Recent
 	embedded bool
@@ -129,6 +131,7 @@ func Open(rawURL string, opts Options) (*Store, error) {
 		db:       db,
 		tables:   tables,
 		texts:    newTexts(tables),
+		runTexts: newRunTexts(tables),
 		embedded: opts.Embedded,
 	}, nil
 }

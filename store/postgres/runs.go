@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,12 +17,12 @@ import (
 
 // runQueries are the texts of the statements that commit runs. All take arrays.
 type runQueries struct {
-	alive, runs, flights, entries      string
-	newRuns, changeRuns, steps, keep   string
-	newFlights, changeFlights, landed  string
-	artifacts, uses, raised            string
-	obeyed, endedRuns, replacedEntries string
-	changed, newFlight                 *sqlstore.Table // what changeRuns and newFlights take
+	alive, runs, flights, entries                   string
+	newRuns, changeRuns, steps, keep                string
+	newFlights, stillUnknown, changeFlights, landed string
+	artifacts, uses, raised                         string
+	obeyed, endedRuns, replacedEntries              string
+	changed                                         *sqlstore.Table // what changeRuns takes
 }
 
 func newRunQueries(t *sqlstore.Tables) *runQueries {
@@ -40,13 +39,15 @@ func newRunQueries(t *sqlstore.Tables) *runQueries {
 		runs:  "SELECT id, tenant_id, status, fence FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE",
 		flights: "SELECT " + t.Flights.Names("f.") + keys + "flights f ON f.tenant_id = k.tenant AND f.name = k.name " +
 			"ORDER BY f.tenant_id, f.name FOR UPDATE OF f",
-		entries:   "SELECT " + t.StepCache.Names("c.") + keys + "step_cache c ON c.tenant_id = k.tenant AND c.name = k.name",
-		newRuns:   insert(&t.Runs, ""),
-		steps:     replace(&t.RunSteps, sqlstore.RunStepKey),
-		keep:      replace(&t.StepCache, sqlstore.StepCacheKey),
-		artifacts: insert(&t.Artifacts, ""),
-		uses:      insert(&t.ArtifactUses, " ON CONFLICT DO NOTHING"),
-		raised:    insert(&t.Raised, " ON CONFLICT DO NOTHING"),
+		entries:      "SELECT " + t.StepCache.Names("c.") + keys + "step_cache c ON c.tenant_id = k.tenant AND c.name = k.name",
+		newRuns:      insert(&t.Runs, ""),
+		steps:        replace(&t.RunSteps, sqlstore.RunStepKey),
+		keep:         replace(&t.StepCache, sqlstore.StepCacheKey),
+		newFlights:   insert(&t.Flights, ""),
+		stillUnknown: "SELECT 1 / (COUNT(*) = 0)::int" + keys + "step_cache c ON c.tenant_id = k.tenant AND c.name = k.name",
+		artifacts:    insert(&t.Artifacts, ""),
+		uses:         insert(&t.ArtifactUses, " ON CONFLICT DO NOTHING"),
+		raised:       insert(&t.Raised, " ON CONFLICT DO NOTHING"),
 		changeFlights: "UPDATE flights f SET owner = v.owner, fence = v.fence FROM unnest(" + parameters(&t.Flights, "[]", 1) + ") AS v (" + t.Flights.Names("") + ") " +
 			"WHERE f.tenant_id = v.tenant_id AND f.name = v.name",
 		landed:          "DELETE FROM flights f USING unnest($1::text[], $2::bytea[]) AS v (tenant, name) WHERE f.tenant_id = v.tenant AND f.name = v.name",
@@ -56,10 +57,6 @@ func newRunQueries(t *sqlstore.Tables) *runQueries {
 	}
 	q.changed = &sqlstore.Table{Name: t.Runs.Name, Columns: slices.Concat(t.Runs.Columns[:1], state)}
 	q.changeRuns = "UPDATE runs r SET " + assign(state, "v") + " FROM unnest(" + parameters(q.changed, "[]", 1) + ") AS v (" + q.changed.Names("") + ") WHERE r.id = v.id"
-	q.newFlight = &sqlstore.Table{Name: t.Flights.Name, Columns: append(slices.Clone(t.Flights.Columns), sqlstore.Column{Name: "unknown", Kind: sqlstore.Int})}
-	q.newFlights = guarded("INSERT INTO flights ("+t.Flights.Names("")+") SELECT "+t.Flights.Names("v.")+" FROM unnest("+parameters(q.newFlight, "[]", 1)+") AS v ("+q.newFlight.Names("")+") "+
-		"WHERE v.unknown = 0 OR NOT EXISTS (SELECT 1 FROM step_cache c WHERE c.tenant_id = v.tenant_id AND c.name = v.name)",
-		fmt.Sprintf("$%d::bigint", len(q.newFlight.Columns)+1))
 	return q
 }
 
@@ -155,6 +152,7 @@ func (s *Store) writeRuns(ctx context.Context, conn *pgxpool.Conn, plan *sqlstor
 	}{
 		{q.newRuns, &t.Runs, plan.NewRuns},
 		{q.changeRuns, q.changed, plan.Runs},
+		{q.newFlights, &t.Flights, plan.NewFlights},
 		{q.changeFlights, &t.Flights, plan.Flights},
 		{q.landed, &sqlstore.Table{Columns: t.Flights.Columns[:2]}, plan.Landed},
 		{q.steps, &t.RunSteps, plan.Steps},
@@ -170,15 +168,8 @@ func (s *Store) writeRuns(ctx context.Context, conn *pgxpool.Conn, plan *sqlstor
 			w.batch.Queue(change.query, columnsOf(change.table, change.rows)...)
 		}
 	}
-	if n := len(plan.NewFlights); n > 0 {
-		rows := make([][]any, n)
-		for i, row := range plan.NewFlights {
-			rows[i] = append(slices.Clone(row), int64(0))
-		}
-		for _, i := range plan.Unknown {
-			rows[i][len(rows[i])-1] = int64(1)
-		}
-		w.under(guardFlights, q.newFlights, append(columnsOf(q.newFlight, rows), int64(n))...)
+	if len(plan.Unknown) > 0 {
+		w.under(guardFlights, q.stillUnknown, columnsOf(&sqlstore.Table{Columns: t.Flights.Columns[:2]}, plan.Unknown)...)
 	}
 	seqs := make([]int64, len(plan.Outgoing))
 	if err := s.outgoing(ctx, w, plan.Outgoing, seqs); err != nil {

@@ -104,7 +104,7 @@ type RunPlan struct {
 	NewRuns, Runs                      [][]any // Runs: the id and the columns from RunFixed on
 	Steps, Entries                     [][]any // replace what is there
 	NewFlights, Flights                [][]any // Flights are there and locked
-	Unknown                            []int   // those of NewFlights that must have no entry
+	Unknown                            [][]any // the keys of those of NewFlights that must have no entry when they are there
 	Landed                             [][]any // the keys of flights that are there no more
 	Artifacts, Uses, Raised            [][]any
 	Obeyed, EndedRuns, ReplacedEntries []any // signals, runs without signals, users of artifacts
@@ -294,7 +294,7 @@ func (p *planner) flights() {
 			p.Flights = append(p.Flights, row)
 		default:
 			if head.Entry == nil {
-				p.Unknown = append(p.Unknown, len(p.NewFlights))
+				p.Unknown = append(p.Unknown, row[:2])
 			}
 			p.NewFlights = append(p.NewFlights, row)
 		}
