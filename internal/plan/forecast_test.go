@@ -387,6 +387,32 @@ func TestEarlyCutoff(t *testing.T) {
 	}
 }
 
+// What comes after a step that ran is cut off, however far behind it stands.
+func TestCutoffReachesFar(t *testing.T) {
+	t.Parallel()
+	w := mustCompile(t, one(step("a"), step("b", "a"), step("c", "b")))
+	wo := &world{cache: map[string]*rondo.CacheEntry{}, values: 1, now: noon}
+	first := wo.execute(t, ForecastInput{Workflow: w, Tenant: "t"})
+	in := ForecastInput{
+		Workflow: w, Tenant: "t", Base: wo.base(w, first, nil), Options: rondo.RunOptions{Force: true},
+		Seeds: []int{0}, Candidates: Candidates(w, []int{0}, nil, false),
+	}
+	var planned, ended []string
+	for _, p := range wo.forecast(in) {
+		planned = append(planned, p.Reason.String())
+	}
+	for _, o := range wo.execute(t, in) {
+		ended = append(ended, o.reason.String())
+	}
+	want := []string{"forced", "cutoff", "cutoff"}
+	if diff := cmp.Diff(want, planned); diff != "" {
+		t.Errorf("planned (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, ended); diff != "" {
+		t.Errorf("happened (-want +got):\n%s", diff)
+	}
+}
+
 func TestLinkMarksStaleInputs(t *testing.T) {
 	t.Parallel()
 	w := mustCompile(t, one(
