@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -89,6 +90,11 @@ func (r *runs) put(row *runRow, w *store.RunWrite, owner string) {
 		if !slices.ContainsFunc(r.raised, func(known store.RunRaised) bool { return known.Event.EventID == event.EventID }) {
 			r.raised = append(r.raised, store.RunRaised{TenantID: w.Run.TenantID, RunID: w.Run.ID, Event: event})
 		}
+	}
+	if len(w.Raised) > 0 {
+		slices.SortFunc(r.raised, func(a, b store.RunRaised) int {
+			return cmp.Or(a.Event.OccurredAt.Compare(b.Event.OccurredAt), cmp.Compare(a.Event.EventID, b.Event.EventID))
+		})
 	}
 }
 
