@@ -83,6 +83,9 @@ func (t *Template) Render(ctx context.Context, input json.RawMessage, limit int6
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if errors.Is(err, errTooLong) {
+			return nil, rondo.Invalid(fmt.Sprintf("%v: more than %d bytes", errTooLong, limit))
+		}
 		return nil, problem(err)
 	}
 	return r.out.Bytes(), nil
@@ -97,7 +100,7 @@ type rendering struct {
 }
 
 var (
-	errTooLong = errors.New("the text becomes too long")
+	errTooLong = errors.New("the text becomes too large")
 	errTurns   = errors.New("it takes too many turns")
 	errTime    = errors.New("it takes too long")
 )
@@ -127,7 +130,7 @@ var valuesIn = regexp.MustCompile(`(can't iterate over|can't handle|invalid valu
 
 // problem is an execution error without values.
 func problem(err error) error {
-	for _, bound := range []error{errTooLong, errTurns, errTime} {
+	for _, bound := range []error{errTurns, errTime} {
 		if errors.Is(err, bound) {
 			return rondo.Invalid(bound.Error())
 		}
