@@ -112,7 +112,6 @@ func (s *Service) keep(ctx context.Context) {
 	for {
 		pause(ctx, s.cfg.SweepEvery)
 		if ctx.Err() != nil {
-			s.noteLastUses(context.WithoutCancel(ctx))
 			return
 		}
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {

@@ -31,11 +31,16 @@ func (s *Service) sweep(ctx context.Context) error {
 // sweepCache evicts entries by age and by size.
 func (s *Service) sweepCache(ctx context.Context) error {
 	now := s.now()
-	if _, err := s.evict(ctx, store.CacheFilter{Expired: now}, 0); err != nil {
-		return err
-	}
+	filters := []store.CacheFilter{{Expired: now}}
 	if age := s.cfg.CacheMaxAge; age > 0 {
-		if _, err := s.evict(ctx, store.CacheFilter{Before: now.Add(-age)}, 0); err != nil {
+		filters = append(filters, store.CacheFilter{Before: now.Add(-age)})
+	}
+	for _, filter := range filters {
+		named, err := s.namedEntries(ctx, filter)
+		if err != nil {
+			return err
+		}
+		if _, err := s.evictNamed(ctx, filter, named); err != nil {
 			return err
 		}
 	}

@@ -64,19 +64,6 @@ func (u *uses) flush(ctx context.Context, runs store.Runs) error {
 	return nil
 }
 
-// lastUses is how long a service that stops takes to write down what it used.
-const lastUses = 2 * time.Second
-
-// noteLastUses writes down what was used since the last sweep: a process that
-// lives for less than a minute notes its uses as well.
-func (s *Service) noteLastUses(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lastUses)
-	defer cancel()
-	if err := s.uses.flush(ctx, s.store); err != nil {
-		s.log.Warn("the use of cache entries could not be noted", "error", err)
-	}
-}
-
 // orphans are contents whose artifacts went. Bytes that were put again a moment ago
 // are too young to be removed, so each is tried at every sweep until they cannot be.
 type orphans struct {
