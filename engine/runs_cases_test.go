@@ -9,10 +9,12 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
+	"github.com/rondo-engine/rondo/bus/redis"
 	"github.com/rondo-engine/rondo/engine"
 	"github.com/rondo-engine/rondo/engine/runs"
 	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/internal/plan"
+	"github.com/rondo-engine/rondo/internal/testenv"
 	"github.com/rondo-engine/rondo/skill"
 	"github.com/rondo-engine/rondo/store"
 )
@@ -65,7 +67,7 @@ func openPress(t *testing.T, b *bureau) *press {
 		t.Fatal("the store keeps no runs")
 	}
 	p.Service = must(runs.New(runs.Config{
-		Store: kept, Definitions: b.RunDefinitions(), Skills: p.craft, Environment: bench{}, Relay: b.RunRelay(), Poll: 10 * time.Millisecond,
+		Store: b.RunStore(kept), Definitions: b.RunDefinitions(), Skills: p.craft, Environment: bench{}, Relay: b.RunRelay(), Poll: 10 * time.Millisecond,
 	}))(t)
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -83,8 +85,13 @@ func openPress(t *testing.T, b *bureau) *press {
 // of a skill.
 func printing(t *testing.T, name string) (*bureau, *press) {
 	t.Helper()
+	return printingOn(t, nil, name)
+}
+
+func printingOn(t *testing.T, on bus.Bus, name string) (*bureau, *press) {
+	t.Helper()
 	var p *press
-	b := openBureau(t, func(b *bureau) engine.RunDriver { p = openPress(t, b); return p })
+	b := openBureauOn(t, on, func(b *bureau) engine.RunDriver { p = openPress(t, b); return p })
 	publishRun(t, b.Engine, `{"name":"report","version":"1.0.0",
 		"input_schema":{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]},
 		"steps":[{"id":"print","skill":"`+name+`","input":{"title":{"trigger":"title"}}}]}`)
@@ -166,9 +173,39 @@ func TestTheRunOfACancelledCaseIsCancelled(t *testing.T) {
 	}
 }
 
-func TestAWorkerOnTheBusDoesTheWorkOfARun(t *testing.T) {
+func TestAWorkerDoesTheWorkOfARun(t *testing.T) {
 	t.Parallel()
 	b, _ := printing(t, "remote@1")
+	workOnce(t, b, func(done *event.Envelope) { must(b.PublishEvent(t.Context(), author, done.Encode()))(t) })
+}
+
+func TestAWorkerOnRedisDoesTheWorkOfARun(t *testing.T) {
+	t.Parallel()
+	on := must(redis.New(testenv.Redis(t), redis.Options{Silent: time.Millisecond}))(t)
+	t.Cleanup(func() { _ = on.Close() })
+	b, _ := printingOn(t, on, "remote@1")
+	b.OnRunAnswer(nil) // it comes on its stream and in no other way
+	workOnce(t, b, func(done *event.Envelope) {
+		if err := on.Publish(t.Context(), []bus.Message{{Stream: done.Type, EventID: done.EventID, Envelope: done.Encode()}}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for stream, groups := range must(on.Lag(t.Context()))(t) {
+		for _, group := range groups {
+			if strings.HasPrefix(stream, "run.") && group.Group == engine.Group {
+				t.Errorf("cases read %s: what becomes of every run would come to them", stream)
+			}
+		}
+	}
+	if letters := must(b.DeadLetters(t.Context(), author, store.DeadLetterFilter{}, store.Page{}))(t); len(letters) > 0 {
+		t.Errorf("there are dead letters: %+v", letters)
+	}
+}
+
+// workOnce begins a case, does the remote step of its run as a worker would, and
+// waits for the end of the case.
+func workOnce(t *testing.T, b *bureau, answer func(done *event.Envelope)) {
+	t.Helper()
 	ctx := t.Context()
 	consumer := must(b.Bus().Subscribe(ctx, bus.Subscription{Group: "printers", Streams: []string{event.TypeRunStepRequested}}))(t)
 	defer func() { _ = consumer.Close() }()
@@ -189,7 +226,7 @@ func TestAWorkerOnTheBusDoesTheWorkOfARun(t *testing.T) {
 		OccurredAt: time.Now(), CorrelationID: request.CorrelationID, CaseID: request.CaseID, OrgID: request.OrgID, ProductID: request.ProductID,
 		RunID: request.RunID, Payload: json.RawMessage(`{"data":{"pages":3}}`),
 	}
-	must(b.PublishEvent(ctx, author, done.Encode()))(t)
+	answer(&done)
 	b.until(t, "completed", completed)
 }
 

@@ -215,3 +215,27 @@ func TestOneFileCanBeRunByManyAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestRunsPublishedBeforeTheyWereFrozenStayUsable plays an upgrade: what was active
+// has no frozen form.
+func TestRunsPublishedBeforeTheyWereFrozenStayUsable(t *testing.T) {
+	t.Parallel()
+	s := memory.Open(memory.Options{Embedded: true})
+	e, ctx := begin(t, s), t.Context()
+	draft := must(e.CreateDefinition(ctx, author, rondo.NewDefinition{Kind: rondo.KindRun, Source: []byte(report("1.0.0", "a"))}))(t)
+	old := must(s.ChangeDefinition(ctx, author.Tenant, draft.ID, func(d rondo.Definition) (store.DefinitionChange, error) {
+		d.Status, d.PublishedAt = rondo.DefinitionActive, d.CreatedAt
+		return store.DefinitionChange{Definition: d, Revision: rondo.DefinitionRevision{ID: rondo.ID{1}, DefinitionID: d.ID, OrgID: d.OrgID}}, nil
+	}))(t)
+	w := must(e.RunDefinitions().Named(ctx, author.Tenant, "report", ""))(t)
+	if again, err := e.RunDefinitions().Frozen(ctx, author.Tenant, w.Hash); err != nil || again.Hash != w.Hash {
+		t.Errorf("a run of it cannot go on: %v", err)
+	}
+	_, err := e.RunDefinitions().Frozen(ctx, stranger.Tenant, w.Hash)
+	refused(t, rondo.CodeNotFound, err, "read another organisation's")
+	must(e.ArchiveDefinition(ctx, author, old.ID, "gone"))(t)
+	other := must(e.CreateDefinition(ctx, author, rondo.NewDefinition{Kind: rondo.KindRun, Source: []byte(report("1.0.0", "b"))}))(t)
+	_, err = e.PublishDefinition(ctx, author, other.ID, "")
+	refused(t, rondo.CodeConflict, err, "another content under its version")
+	publishRun(t, e, report("1.0.0", "a"))
+}

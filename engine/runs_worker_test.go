@@ -64,10 +64,17 @@ type bureau struct {
 
 func (o *bureau) Committed(c engine.Commit) { o.moved <- c }
 
+// openBureau opens one on the embedded bus.
 func openBureau(t *testing.T, driver func(o *bureau) engine.RunDriver) *bureau {
 	t.Helper()
-	o := &bureau{store: memory.Open(memory.Options{Embedded: true}), moved: make(chan engine.Commit, 256)}
-	o.Engine = must(engine.New(engine.Config{Store: o.store, Observer: o, RunEnvironment: bench{}}))(t)
+	return openBureauOn(t, nil, driver)
+}
+
+// openBureauOn opens one on a bus; nil = the embedded one.
+func openBureauOn(t *testing.T, b bus.Bus, driver func(o *bureau) engine.RunDriver) *bureau {
+	t.Helper()
+	o := &bureau{store: memory.Open(memory.Options{Embedded: b == nil}), moved: make(chan engine.Commit, 256)}
+	o.Engine = must(engine.New(engine.Config{Store: o.store, Bus: b, Observer: o, RunEnvironment: bench{}}))(t)
 	if err := o.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
