@@ -170,6 +170,13 @@ func words(t *testing.T, pattern string, globs ...string) []string {
 	return slices.Compact(out)
 }
 
+// runMembers are what workflows and their steps are written with.
+var runMembers = []string{
+	"name", "version", "description", "input_schema", "steps", "changes", "skills", "prompts", "configs",
+	"id", "skill", "depends_on", "input", "output_schema", "class", "cache.enabled", "cache.scope", "cache.ttl", "cache.ignore", "cache.salt",
+	"retry.max_attempts", "retry.backoff", "timeout", "raise",
+}
+
 func TestListsAreComplete(t *testing.T) {
 	t.Parallel()
 	kinds := func() (names []string) {
@@ -201,6 +208,10 @@ func TestListsAreComplete(t *testing.T) {
 		{"reason code", "docs/definitions.md", reasons(), 10},
 		{"metric", "docs/operations.md", words(t, `"((?:workflow|rondo)_[a-z_]+)"`, "internal/metrics/metrics.go", "internal/metrics/chat.go"), 15},
 		{"event type", "docs/modules.md", event.Types(), 20},
+		{"reason of a step of a run", "docs/runs.md", words(t, `ReasonWord *= "(\w+)"`, "run.go"), 17},
+		{"error code of runs", "docs/runs.md", words(t, `Code = "([A-Z_]+)"`, "run.go"), 8},
+		{"cache mode", "docs/runs.md", words(t, `CacheMode = "(\w+)"`, "run.go"), 5},
+		{"member of a workflow", "docs/runs.md", runMembers, 12},
 		{"outcome", "docs/concepts.md", words(t, `Outcome = "(\w+)"`, "eventrecord.go"), 7},
 		{"invariant", "docs/simulation.md", words(t, `broken\("(I\d+)"`, "internal/invariant/*.go", "internal/sim/*.go"), 8},
 		{"planted mistake", "docs/simulation.md", mistakes(), 5},
