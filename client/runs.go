@@ -161,8 +161,8 @@ func (c *Client) WatchRun(ctx context.Context, id string, after int64, tell func
 		from, ended, enough := after, false, false
 		err := c.Stream(ctx, Call{Path: RunPath(id, "stream")}, strconv.FormatInt(after, 10), func(e StreamEvent) error {
 			told, err := readRunEvent(e)
-			if err != nil {
-				return err
+			if err != nil || told.Run == nil && told.Step == nil {
+				return err // or an event of a later version
 			}
 			if err := tell(told); err != nil {
 				enough = true
