@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -20,6 +21,7 @@ type shard struct {
 	wake    chan struct{} // holds one: there is something to look at
 	drained chan struct{} // closed when the service stops and nothing is at work here
 	idle    sync.Once
+	away    atomic.Bool // the store does not take a commit: nothing new is begun
 
 	// Of the loop alone.
 	term    *tenure
@@ -126,12 +128,12 @@ func (sh *shard) turn(ctx context.Context) {
 		in[i] = nil
 	}
 	sh.spare = in[:0]
+	now := sh.s.now()
+	sh.watchWork(now)
 	if !lasts {
 		return
 	}
-	now := sh.s.now()
 	sh.ring(now)
-	sh.watchWork(now)
 	sh.lookForFlights(ctx, now)
 	for round := 0; len(sh.ready) > 0 && round < roundsAtOnce; round++ {
 		sh.settle(ctx)

@@ -43,6 +43,7 @@ func (sh *shard) commit(ctx context.Context) {
 // write commits a batch, and tries again for as long as the store is away and the
 // tenure lasts. It returns what was written; nothing when everything was dropped.
 func (sh *shard) write(ctx context.Context, batch []*driven) ([]*driven, []store.RunResult) {
+	defer sh.away.Store(false)
 	wait := firstPause
 	for {
 		c, steps := sh.batch(batch)
@@ -52,6 +53,7 @@ func (sh *shard) write(ctx context.Context, batch []*driven) ([]*driven, []store
 		if err == nil {
 			return batch, results
 		}
+		sh.away.Store(true)
 		if errors.Is(err, store.ErrAmbiguous) {
 			results, happened := sh.readBack(ctx, batch, &c)
 			if happened {
@@ -99,12 +101,17 @@ func (sh *shard) refuseNew(batch []*driven, err error) []*driven {
 	kept := batch[:0:0]
 	for _, d := range batch {
 		if d.next.insert || d.next.resume != "" {
-			sh.drop(d, &rondo.Error{Code: rondo.CodeUnavailable, Op: "start a run", Message: "the store cannot be reached", Hint: "try again", Err: err})
+			sh.drop(d, storeAway(err))
 			continue
 		}
 		kept = append(kept, d)
 	}
 	return kept
+}
+
+// storeAway tells someone who wants to start a run that it cannot be stored.
+func storeAway(err error) error {
+	return &rondo.Error{Code: rondo.CodeUnavailable, Message: "the store cannot be reached", Hint: "try again", Err: err}
 }
 
 // committed acts on what became of one write.

@@ -113,13 +113,17 @@ func (s *Service) drive(ctx context.Context, d *driven) (*rondo.Run, error) {
 	if s.term.Load() == nil || s.stopping.Load() {
 		return nil, errLapsed
 	}
+	sh := s.shardOf(d.run.ID)
+	if sh.away.Load() {
+		return nil, storeAway(nil)
+	}
 	if s.driving.Add(1) > int64(s.cfg.MaxRuns) {
 		s.driving.Add(-1)
 		return s.park(ctx, d)
 	}
 	answer := make(chan reply, 1)
 	d.next.replies = append(d.next.replies, into(answer))
-	s.shardOf(d.run.ID).post(&adoption{d: d})
+	sh.post(&adoption{d: d})
 	return s.await(ctx, answer)
 }
 
