@@ -42,15 +42,15 @@ func (s *Service) PlanUpdate(ctx context.Context, p rondo.Principal, request Upd
 
 // forecast makes a dry run with what both tiers of the cache know.
 func (s *Service) forecast(ctx context.Context, in plan.ForecastInput) (Plan, error) {
-	nearest, err := s.nearest(ctx, &in)
-	if err != nil {
-		return Plan{}, err
-	}
+	in.Nearest = map[string]plan.Manifest{} // filled in as steps miss
 	f := plan.NewForecast(in)
-	reader := s.cacheReader(&in, nearest)
+	reader := s.cacheReader(&in)
 	for asks := f.Next(); len(asks) > 0; asks = f.Next() {
 		found, err := reader.find(ctx, asks)
 		if err != nil {
+			return Plan{}, err
+		}
+		if err := s.nearest(ctx, &in, asks, found); err != nil {
 			return Plan{}, err
 		}
 		f.Answer(s.now(), found)
@@ -75,30 +75,29 @@ func (s *Service) forecast(ctx context.Context, in plan.ForecastInput) (Plan, er
 	return made, nil
 }
 
-// nearest reads the youngest entries of the steps that have no base, and gives the
-// forecast their manifests to compare with.
-func (s *Service) nearest(ctx context.Context, in *plan.ForecastInput) (map[string]rondo.CacheEntry, error) {
+// nearest gives the forecast something to compare with: the manifests of the
+// youngest entries of steps that miss and have no base.
+func (s *Service) nearest(ctx context.Context, in *plan.ForecastInput, asks []plan.Lookup, found map[string]plan.Found) error {
 	var steps []string
-	for i := range in.Workflow.Steps {
-		id := in.Workflow.Steps[i].ID
-		if base, here := in.Base[id]; !here || len(base.Manifest) == 0 {
+	for _, ask := range asks {
+		id := in.Workflow.Steps[ask.Step].ID
+		if found[ask.Key].Entry == nil && len(in.Base[id].Manifest) == 0 {
 			steps = append(steps, id)
 		}
 	}
 	if len(steps) == 0 {
-		return nil, nil
+		return nil
 	}
 	entries, err := s.store.NearestEntries(ctx, in.Tenant, in.Workflow.Name, steps)
 	if err != nil {
-		return nil, rondo.Op("find the nearest entries", err)
+		return rondo.Op("find the nearest entries", err)
 	}
-	in.Nearest = make(map[string]plan.Manifest, len(entries))
 	for id := range entries {
 		if manifest, err := plan.DecodeManifest(entries[id].Manifest); err == nil {
 			in.Nearest[id] = manifest
 		}
 	}
-	return entries, nil
+	return nil
 }
 
 func planStep(w *plan.Workflow, from *plan.PlannedStep, history map[string]store.StepCost) PlanStep {

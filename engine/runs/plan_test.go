@@ -271,11 +271,11 @@ func TestPlansThatCannotBe(t *testing.T) {
 	})
 }
 
-func TestALongCachedChainIsPlannedInFewLookups(t *testing.T) {
+func TestTheUpdateOfALongChainIsPlannedInFewLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &countedLookups{Store: openMemory()}
 		st := newStage(t, db, func(c *Config) { c.Hot = nil })
-		const length = 600
+		const length = 2*readAhead + 88
 		steps := make([]map[string]any, length)
 		for i := range steps {
 			steps[i] = map[string]any{"id": fmt.Sprintf("s%d", i), "skill": "work@1"}
@@ -294,8 +294,8 @@ func TestALongCachedChainIsPlannedInFewLookups(t *testing.T) {
 		time.Sleep(2 * length * workTakes)
 		st.completed(st.ended(run.ID))
 		db.lookups = 0
-		planned, err := st.Plan(t.Context(), anna, Request{WorkflowName: "chain"})
-		if err != nil || planned.Summary.Reuse != length {
+		planned, err := st.PlanUpdate(t.Context(), anna, UpdateRequest{BaseRunID: run.ID, Options: rondo.RunOptions{ChangedSteps: []string{"s0"}}})
+		if err != nil || planned.Summary.Reuse != length || len(planned.Candidates) != length {
 			t.Fatalf("plan of a cached chain: %+v, %v", planned.Summary, err)
 		}
 		if most := length/readAhead + 1; db.lookups > most {

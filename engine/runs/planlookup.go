@@ -11,9 +11,9 @@ import (
 const readAhead = 256
 
 // cacheReader looks keys up for a forecast. A forecast learns the key of a step
-// only when it knows what the steps before it gave, so that a long chain would be
-// one question after the other: the reader asks ahead for keys that are likely to
-// come, those of the base run and of the nearest entries.
+// only when it knows what the steps before it gave, so that a long chain is one
+// question after the other: the reader of an update asks ahead for the keys that
+// its candidates had in the base run.
 type cacheReader struct {
 	s      *Service
 	tenant string
@@ -21,13 +21,11 @@ type cacheReader struct {
 	known  map[string]plan.Found
 }
 
-func (s *Service) cacheReader(in *plan.ForecastInput, nearest map[string]rondo.CacheEntry) *cacheReader {
+func (s *Service) cacheReader(in *plan.ForecastInput) *cacheReader {
 	r := &cacheReader{s: s, tenant: in.Tenant, known: map[string]plan.Found{}}
 	for _, i := range in.Workflow.Order() {
-		if base := in.Base[in.Workflow.Steps[i].ID]; base.CacheKey != "" {
-			r.likely = append(r.likely, base.CacheKey)
-		} else if entry, here := nearest[in.Workflow.Steps[i].ID]; here {
-			r.likely = append(r.likely, entry.Key)
+		if key := in.Base[in.Workflow.Steps[i].ID].CacheKey; key != "" && in.Candidates != nil && in.Candidates[i] {
+			r.likely = append(r.likely, key)
 		}
 	}
 	return r
