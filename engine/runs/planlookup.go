@@ -59,7 +59,7 @@ func (r *cacheReader) find(ctx context.Context, asks []plan.Lookup) (map[string]
 func (r *cacheReader) read(ctx context.Context, keys []string) error {
 	var hot map[string]rondo.CacheEntry
 	if r.s.cfg.Hot != nil {
-		hot, _ = r.s.cfg.Hot.Get(ctx, r.tenant, keys) //nolint:errcheck // a miss
+		hot, _ = r.s.cfg.Hot.Get(ctx, r.tenant, keys) // an error is a miss
 	}
 	var cold []string
 	for _, key := range keys {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	fastjson "github.com/go-json-experiment/json"
@@ -64,7 +65,7 @@ func (c *RunCache) Get(ctx context.Context, tenant string, keys []string) (map[s
 	for i, key := range keys {
 		answers[i] = pipe.Get(ctx, stepCache(tenant, key))
 	}
-	if _, err := pipe.Exec(ctx); err != nil && err != redis.Nil { //nolint:errorlint // the client returns it bare
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, failed(op, err)
 	}
 	found := make(map[string]rondo.CacheEntry, len(keys))
