@@ -117,8 +117,7 @@ func (d *driven) restoreStep(i int, attempts []rondo.RunStep, artifacts map[rond
 			st.phase, st.retryAt = phaseBackoff, last.RetryAt
 		}
 	case rondo.RunStepRunning:
-		spec, _ := d.w.SkillOf(i)
-		if spec.Type == remoteType && !retried {
+		if d.remoteStep(i) && !retried {
 			st.phase, st.started, st.correlation = phaseRemote, last.StartedAt, last.Correlation
 			return
 		}

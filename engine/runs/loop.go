@@ -113,7 +113,8 @@ func (sh *shard) untilNext() time.Duration {
 
 // turn applies what happened, decides, commits, and acts on what was committed.
 func (sh *shard) turn(ctx context.Context) {
-	if term := sh.s.term.Load(); term != sh.term {
+	in := sh.gather()
+	if term := sh.s.term.Load(); term != sh.term { // after gather: no input is of a later tenure
 		sh.dropAll()
 		sh.term = term
 	}
@@ -122,7 +123,6 @@ func (sh *shard) turn(ctx context.Context) {
 		sh.dropAll()
 		sh.s.lapse(sh.term)
 	}
-	in := sh.gather()
 	for i, happened := range in {
 		happened.apply(ctx, sh)
 		in[i] = nil
@@ -271,9 +271,15 @@ func (sh *shard) letGo(d *driven, i int, st *stepState) {
 	switch st.phase {
 	case phaseWaiting:
 		sh.stopWaiting(f, ref{d, i})
-	case phaseTaking, phaseWorking, phaseRemote:
+	case phaseTaking:
+		if !d.remoteStep(i) {
+			sh.s.slots.give(d.run.TenantID)
+		}
+		sh.freed(f)
+	case phaseWorking, phaseRemote:
 		sh.freed(f)
 	}
+	st.phase = phaseCancelled
 }
 
 // dropAll lets everything go: the tenure is over.

@@ -11,6 +11,12 @@ import (
 // remoteType is the type of skills that remote workers have: they take no slot.
 const remoteType = "remote"
 
+// remoteStep reports whether remote workers do a step.
+func (d *driven) remoteStep(i int) bool {
+	spec, ok := d.w.SkillOf(i)
+	return ok && spec.Type == remoteType
+}
+
 // enqueue lets a step wait for a slot, or for whoever computes the same already.
 func (sh *shard) enqueue(d *driven, i int) {
 	st := d.steps[i]
@@ -18,7 +24,7 @@ func (sh *shard) enqueue(d *driven, i int) {
 		sh.await(f, ref{d, i})
 		return
 	}
-	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
+	if d.remoteStep(i) {
 		if !sh.s.stopping.Load() {
 			sh.takeOff(d, i)
 		}
@@ -53,13 +59,13 @@ func (sh *shard) takeOff(d *driven, i int) {
 	now := sh.s.now()
 	st, def := d.steps[i], &d.w.Steps[i]
 	sh.flying[flight{d.run.TenantID, st.name}] = true
-	st.phase = phaseTaking
+	st.phase, st.asked = phaseTaking, false
 	st.attempt++
 	st.tries++
 	st.started, st.correlation = now, sh.s.cfg.IDs.New()
 	d.sched.Start(i)
 	t := store.Takeoff{Name: st.name, Key: st.name == st.keyed.Key, Again: st.again, Step: d.row(i, rondo.RunStepRunning)}
-	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
+	if d.remoteStep(i) {
 		deadline := now.Add(sh.s.timeout(def.Timeout))
 		t.Outbox = []rondo.Outgoing{d.stepRequest(i, sh.s.cfg.IDs.New(), now, deadline)}
 	}
@@ -73,8 +79,7 @@ func (sh *shard) tookOff(ctx context.Context, d *driven, i int, fence int64) {
 	s, st, def := sh.s, d.steps[i], &d.w.Steps[i]
 	st.fence = fence
 	deadline := st.started.Add(s.timeout(def.Timeout))
-	spec, known := d.w.SkillOf(i)
-	if known && spec.Type == remoteType {
+	if d.remoteStep(i) {
 		sh.awaitRemote(d, i, deadline)
 		return
 	}
@@ -88,6 +93,7 @@ func (sh *shard) tookOff(ctx context.Context, d *driven, i int, fence int64) {
 	st.phase, st.work = phaseWorking, a
 	sh.working[a] = struct{}{}
 	sh.watchUntil(a.giveUp)
+	spec, _ := d.w.SkillOf(i)
 	var err error
 	if a.skill, err = s.cfg.Skills.Skill(def.Skill, spec); err != nil {
 		a.skill = unusable(err)
@@ -108,13 +114,10 @@ func (sh *shard) notTaken(d *driven, i int, met store.Flight) {
 	st := d.steps[i]
 	f := flight{d.run.TenantID, st.name}
 	sh.freed(f)
-	remote := false
-	if spec, ok := d.w.SkillOf(i); ok && spec.Type == remoteType {
-		remote = true
-	} else {
+	if !d.remoteStep(i) {
 		sh.s.slots.give(d.run.TenantID)
 	}
-	if remote && st.asked {
+	if st.asked {
 		// Another computes what our worker was asked for: whoever answers first.
 		sh.awaitRemote(d, i, st.started.Add(sh.s.timeout(d.w.Steps[i].Timeout)))
 		return

@@ -199,7 +199,6 @@ func (sh *shard) cancelSteps(d *driven) {
 		row.CompletedAt = now
 		d.next.steps = append(d.next.steps, row)
 		sh.letGo(d, i, st)
-		st.phase = phaseCancelled
 		d.sched.Drop(i)
 	}
 	sh.ready = slices.DeleteFunc(sh.ready, func(r ref) bool { return r.d == d })
