@@ -68,7 +68,8 @@ type Runs interface {
 	LookupCache(ctx context.Context, tenant string, keys []string, at time.Time) (map[string]CacheLookup, error)
 	// NearestEntries returns the youngest entry of each of the steps of a workflow,
 	// without Data: what a manifest is compared with when there is no base. Steps
-	// that have none are left out.
+	// that have none are left out; a driver may also leave out one whose youngest
+	// entry is older than the newest 20,000 of the workflow.
 	NearestEntries(ctx context.Context, tenant, workflow string, steps []string) (map[string]rondo.CacheEntry, error)
 	// TouchCache notes when entries were last used; it never moves that back.
 	TouchCache(ctx context.Context, tenant string, used map[string]time.Time) error
@@ -97,7 +98,7 @@ type Runs interface {
 	// Pending ones are not in it.
 	CountRunSteps(ctx context.Context, runs []rondo.ID) (map[rondo.ID]map[rondo.RunStepStatus]int, error)
 	// StepHistory returns how long computing the steps of a workflow took and cost,
-	// from the youngest entry of each.
+	// from the youngest entry of each, as NearestEntries.
 	StepHistory(ctx context.Context, tenant, workflow string) (map[string]StepCost, error)
 
 	// Artifact returns one, or CodeNotFound; Artifacts those with the ids that are

@@ -19,13 +19,14 @@ const fanOut = 100
 func BenchmarkRuns(b *testing.B, s store.Runs) {
 	ids := rondo.NewIDs(time.Now)
 	now := time.Now().UTC()
-	if err := s.Heartbeat(b.Context(), ann, now, time.Hour); err != nil {
+	if err := s.Heartbeat(b.Context(), ann, now, 24*time.Hour); err != nil {
 		b.Fatal(err)
 	}
 	manifest := json.RawMessage(`{"v":1,"skill":"noop@1","inputs":{"n":"` + digest("n") + `"},"config":"` + digest("config") + `"}`)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for done := 0; done < b.N; done += fanOut {
+		now = now.Add(time.Millisecond)
 		run := &rondo.Run{
 			ID: ids.New(), TenantID: "acme", WorkflowName: "fan.v1", WorkflowVersion: "1.0.0", DefinitionHash: digest("definition"), TriggerType: rondo.TriggerInitial,
 			TriggerPayload: json.RawMessage(`{"n":1}`), Status: rondo.RunRunning, TotalSteps: fanOut, CreatedAt: now, StartedAt: now, Seq: 1,

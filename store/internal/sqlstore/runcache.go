@@ -72,33 +72,45 @@ func (c *Cold) headColumns(prefix string) string {
 	return strings.TrimSuffix(c.tables.StepCache.Names(prefix), prefix+"data") + "NULL AS data"
 }
 
-// nearestAtOnce is how many steps one statement of NearestEntries asks for.
-const nearestAtOnce = 50
+// recentEntries is how many of the newest entries of a workflow are looked at for
+// the youngest of each step: nearly always the first number will do.
+var recentEntries = []int64{1_000, 20_000}
 
-// NearestEntries implements store.Runs: one statement for many steps, each part of
-// which reads one entry of the index.
+// youngest is a query for the youngest entry of each step among the newest entries
+// of a workflow; its parameters are tenant, workflow, how many, those of where, and
+// tenant and workflow again. Entries are indexed in the order in which they come,
+// not by step: a commit then changes the end of the index alone.
+func youngest(columns, where string) string {
+	return "SELECT " + columns + " FROM (SELECT step_id AS step, MAX(created_at) AS newest FROM (SELECT step_id, created_at FROM step_cache " +
+		"WHERE tenant_id = ? AND workflow = ? ORDER BY created_at DESC LIMIT ?) AS recent" + where + " GROUP BY step_id) AS n " +
+		"JOIN step_cache c ON c.tenant_id = ? AND c.workflow = ? AND c.created_at = n.newest AND c.step_id = n.step ORDER BY c.step_id, c.name"
+}
+
+// NearestEntries implements store.Runs.
 func (c *Cold) NearestEntries(ctx context.Context, tenant, workflow string, steps []string) (map[string]rondo.CacheEntry, error) {
 	found := map[string]rondo.CacheEntry{}
-	for chunk := range slices.Chunk(steps, nearestAtOnce) {
-		var query strings.Builder
-		var args []any
+	for chunk := range slices.Chunk(steps, maxParameters-5) {
+		in := make([]any, len(chunk))
 		for i, step := range chunk {
-			if i > 0 {
-				query.WriteString(" UNION ALL ")
-			}
-			query.WriteString("SELECT * FROM (SELECT " + c.headColumns("") + " FROM step_cache WHERE tenant_id = ? AND workflow = ? AND step_id = ? " +
-				"ORDER BY created_at DESC, name DESC LIMIT 1) AS nearest")
-			args = append(args, tenant, workflow, step)
+			in[i] = step
 		}
-		err := c.reader().each(ctx, func(values []any) error {
-			entry, err := readEntry(values)
-			if err == nil {
-				found[entry.StepID] = entry
+		query := youngest(c.headColumns("c."), " WHERE step_id IN ("+Marks(len(in))+")")
+		for _, recent := range recentEntries {
+			met := 0
+			err := c.reader().each(ctx, func(values []any) error {
+				entry, err := readEntry(values)
+				if err == nil {
+					met++
+					found[entry.StepID] = entry
+				}
+				return err
+			}, query, slices.Concat([]any{tenant, workflow, recent}, in, []any{tenant, workflow})...)
+			if err != nil {
+				return nil, c.wrap("read the nearest entries", err)
 			}
-			return err
-		}, query.String(), args...)
-		if err != nil {
-			return nil, c.wrap("read the nearest entries", err)
+			if met >= len(chunk) {
+				break
+			}
 		}
 	}
 	return found, nil
@@ -113,10 +125,7 @@ func (c *Cold) StepHistory(ctx context.Context, tenant, workflow string) (map[st
 		cost.Cost, _ = r.float()
 		history[step] = cost // of equally young ones the last by name
 		return r.err
-	}, "SELECT c.step_id, c.duration_ms, c.cost FROM (SELECT step_id AS step, MAX(created_at) AS newest FROM step_cache "+
-		"WHERE tenant_id = ? AND workflow = ? GROUP BY step_id) n "+
-		"JOIN step_cache c ON c.tenant_id = ? AND c.workflow = ? AND c.step_id = n.step AND c.created_at = n.newest ORDER BY c.step_id, c.name",
-		tenant, workflow, tenant, workflow)
+	}, youngest("c.step_id, c.duration_ms, c.cost", ""), tenant, workflow, recentEntries[len(recentEntries)-1], tenant, workflow)
 	if err != nil {
 		return nil, c.wrap("read the history of steps", err)
 	}
