@@ -1,8 +1,14 @@
 package postgres_test
 
 import (
+	"errors"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/testenv"
 	"github.com/rondo-engine/rondo/store"
 	"github.com/rondo-engine/rondo/store/postgres"
@@ -29,4 +35,58 @@ func BenchmarkRuns(b *testing.B) {
 		b.Fatal(err)
 	}
 	storetest.BenchmarkRuns(b, s)
+}
+
+// Connections die while runs are committed. What succeeded is there, what failed is
+// not, and what the store cannot know it says so about.
+func TestLostConnectionsAndCommitsOfRuns(t *testing.T) {
+	ctx := t.Context()
+	url := testenv.Postgres(t)
+	s := openURL(t, url, postgres.Options{})
+	if err := s.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ids, now := rondo.NewIDs(time.Now), time.Now()
+	killer, err := pgx.Connect(ctx, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer killer.Close(ctx)
+	var killing sync.WaitGroup
+	done := make(chan struct{})
+	killing.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_, _ = killer.Exec(ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+			}
+		}
+	})
+	outcome := map[rondo.ID]error{}
+	for range 60 {
+		run := &rondo.Run{ID: ids.New(), TenantID: "acme", WorkflowName: "w", Status: rondo.RunRunning, CreatedAt: now}
+		results, err := s.CommitRuns(ctx, store.RunCommit{Owner: "owner", At: now, Writes: []store.RunWrite{{Run: run, Insert: true}}})
+		if err == nil && results[0].Err != nil {
+			t.Errorf("a new run was refused: %v", results[0].Err)
+		}
+		outcome[run.ID] = err
+	}
+	close(done)
+	killing.Wait()
+	for id, err := range outcome {
+		if errors.Is(err, store.ErrAmbiguous) {
+			continue
+		}
+		var found error
+		for range 20 { // connections that were killed last are found dead first
+			if _, found = s.Run(ctx, "acme", id); rondo.CodeOf(found) != rondo.CodeUnavailable {
+				break
+			}
+		}
+		if there := found == nil; there != (err == nil) {
+			t.Errorf("a commit said %v, and the run: %v", err, found)
+		}
+	}
 }

@@ -35,6 +35,14 @@
 //     expiry back, then change no index of it, and the sweeper that meets a
 //     conversation too early moves the mark.
 //   - conversation_keys.id is a digest of the key and its scope.
+//   - A run is one row, of which a commit that only goes on changes no indexed
+//     column. run_steps has a row per attempt, by run and step, and no other index.
+//   - flights are who computes what: few rows, apart from step_cache, which has the
+//     results. Its rows are written whole and indexed by key and in the order in
+//     which they come; steps are not indexed by key, so finding the users of an
+//     entry walks the runs of its workflow.
+//   - artifact_uses says which runs and entries refer to an artifact, for steps that
+//     have any.
 //   - events.type is not indexed: only the first group that ever joins a stream
 //     of the embedded bus looks for it.
 //
