@@ -83,11 +83,19 @@ func (p *program) publishDefinition(t *testing.T, product, source string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.createAndPublish(t, body)
+}
+
+// createAndPublish makes what a body asks for and publishes it.
+func (p *program) createAndPublish(t *testing.T, body []byte) {
+	t.Helper()
 	status, answer, err := p.call(http.MethodPost, "/workflow-definitions", body)
 	if err != nil || status != http.StatusCreated {
 		t.Fatalf("create definition: %d %s %v", status, answer, err)
 	}
-	var d definitionBody
+	var d struct {
+		ID string `json:"id"`
+	}
 	if err := json.Unmarshal(answer, &d); err != nil {
 		t.Fatal(err)
 	}

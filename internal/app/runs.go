@@ -24,6 +24,7 @@ type RunOptions struct {
 	Blobs       string // URL of where the bytes of artifacts are
 	Slots       int    // see runs.Config, and below
 	TenantSlots int
+	Lease       time.Duration
 
 	Retention     time.Duration
 	CacheMaxAge   time.Duration
@@ -95,7 +96,7 @@ func newRuns(ctx context.Context, o RunOptions, p runParts) (*runPart, error) {
 	part.service, err = runs.New(runs.Config{
 		Store: kept, Definitions: p.engine.RunDefinitions(), Skills: skills.ForRuns{Set: set},
 		Environment: p.library, Blobs: blobStore, Hot: tier, Relay: p.relay, Observer: p.observe, Log: p.log,
-		Slots: o.Slots, TenantSlots: o.TenantSlots, RunRetention: o.Retention, Retention: retention, CacheMaxAge: o.CacheMaxAge, CacheMaxBytes: o.CacheMaxBytes,
+		Slots: o.Slots, TenantSlots: o.TenantSlots, OwnerLease: o.Lease, RunRetention: o.Retention, Retention: retention, CacheMaxAge: o.CacheMaxAge, CacheMaxBytes: o.CacheMaxBytes,
 	})
 	if err != nil {
 		closeHot()

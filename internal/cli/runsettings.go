@@ -19,6 +19,7 @@ type runSettings struct {
 	RunSlots    int      `help:"Steps at work at once." default:"10" env:"RUN_SLOTS" placeholder:"N"`
 	TenantSlots int      `name:"run-tenant-slots" help:"Of them, for one organisation; 0 = all." default:"0" env:"RUN_TENANT_SLOTS" placeholder:"N"`
 
+	RunLease      time.Duration `help:"After how long a silence of this process others take its runs over." default:"15s" env:"RUN_LEASE"`
 	RunRetention  time.Duration `help:"How long ended runs are kept; 0 = for ever." default:"0" env:"RUN_RETENTION"`
 	CacheMaxAge   time.Duration `help:"After how long a result that nobody used is forgotten; 0 = never." default:"0" env:"RUN_CACHE_MAX_AGE"`
 	CacheMaxBytes int64         `help:"Bytes of results above which those used longest ago are forgotten; 0 = no bound." default:"0" env:"RUN_CACHE_MAX_BYTES" placeholder:"N"`
@@ -29,6 +30,7 @@ func (c runSettings) Validate() error {
 	return firstWrong(
 		rule{c.RunSlots >= 1 && c.RunSlots <= 10_000, "--run-slots must be 1 to 10000"},
 		rule{c.TenantSlots >= 0, "--run-tenant-slots must be 0 or more"},
+		rule{c.RunLease >= 100*time.Millisecond, "--run-lease must be at least 100ms"},
 		rule{c.RunRetention >= 0, "--run-retention must be 0 or more"},
 		rule{c.CacheMaxAge >= 0, "--cache-max-age must be 0 or more"},
 		rule{c.CacheMaxBytes >= 0, "--cache-max-bytes must be 0 or more"},
@@ -44,7 +46,7 @@ func (c runSettings) options(data string, model app.OpenAIOptions) app.RunOption
 	}
 	return app.RunOptions{
 		Allow:  app.SkillOptions{AllowExec: c.AllowExec, ExecDirs: c.ExecDirs, Private: c.Private, PlainHTTP: c.PlainHTTP, Secrets: c.Secrets, Model: model},
-		Skills: c.Skills, Blobs: blobs, Slots: c.RunSlots, TenantSlots: c.TenantSlots,
+		Skills: c.Skills, Blobs: blobs, Slots: c.RunSlots, TenantSlots: c.TenantSlots, Lease: c.RunLease,
 		Retention: c.RunRetention, CacheMaxAge: c.CacheMaxAge, CacheMaxBytes: c.CacheMaxBytes,
 	}
 }
