@@ -171,11 +171,13 @@ var exclusive = map[string][]string{
 	sqliteDriver:   {"store/sqlite"},
 	postgresDriver: {"store/postgres", "internal/testenv"},
 	mysqlDriver:    {"store/mysql", "internal/testenv"},
+	minio:          {"blob/s3"},
+	ssrf:           {"internal/guard"},
 	redisDriver:    {"bus/redis", "store/redis", "internal/testenv"},
 }
 
 // testSupport may be imported by tests and by each other, by nothing that ships.
-var testSupport = []string{"internal/testenv", "internal/auth/authtest", "store/storetest", "bus/bustest"}
+var testSupport = []string{"internal/testenv", "internal/auth/authtest", "store/storetest", "bus/bustest", "blob/blobtest", "skill/skilltest"}
 
 // forbiddenInPure are the packages of the standard library through which the
 // world comes in.

@@ -153,7 +153,7 @@ func TestACommandIsASkill(t *testing.T) {
 			})
 			raw, err := json.Marshal(map[string]any{
 				"command": self(t), "artifacts": []any{map[string]string{"path": "out/*"}},
-				"env": []string{behaviour + "=" + string(b), callBack + "=" + listener.Addr().String()},
+				"env": []string{"GORACE=atexit_sleep_ms=0", behaviour + "=" + string(b), callBack + "=" + listener.Addr().String()},
 			})
 			if err != nil {
 				t.Fatal(err)
