@@ -138,8 +138,8 @@ type memoEntry struct {
 }
 
 // remember notes the manifest of an entry that landed.
-func (s *Service) remember(entry *rondo.CacheEntry) {
-	s.memo.put(memoKey{entry.TenantID, entry.WorkflowName, entry.StepID}, memoEntry{raw: entry.Manifest})
+func (s *Service) remember(entry *rondo.CacheEntry, manifest *plan.Manifest) {
+	s.memo.put(memoKey{entry.TenantID, entry.WorkflowName, entry.StepID}, memoEntry{decoded: manifest})
 }
 
 func (m *memo) put(key memoKey, entry memoEntry) {

@@ -89,6 +89,7 @@ type pending struct {
 	takeoffs  []store.Takeoff
 	taking    []int // the step of each takeoff
 	landings  []store.Landing
+	manifests []*plan.Manifest // of each landing
 	artifacts []rondo.Artifact
 	signals   []rondo.ID
 	outbox    []rondo.Outgoing

@@ -25,7 +25,7 @@ import (
 
 // house is a store with any number of services on it, in fake time.
 type house struct {
-	t       *testing.T
+	t       testing.TB
 	runs    store.Runs
 	blobs   blob.Store
 	shelf   *shelf

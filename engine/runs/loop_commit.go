@@ -129,7 +129,7 @@ func (sh *shard) committed(ctx context.Context, d *driven, result *store.RunResu
 	for i, l := range done.landings {
 		landed = append(landed, flight{d.run.TenantID, l.Name})
 		if l.Entry != nil && i < len(result.Landed) && result.Landed[i] {
-			sh.s.remember(l.Entry)
+			sh.s.remember(l.Entry, done.manifests[i])
 			sh.s.promote(l.Entry)
 		}
 	}

@@ -49,11 +49,14 @@ func (q *slotQueue) pop(room func(tenant string) bool) (ref, bool) {
 
 func (q *slotQueue) popRun(t *tenantQueue) ref {
 	d := t.runs[0]
-	t.runs = t.runs[1:]
 	step := d.queue[0]
 	d.queue = d.queue[1:]
-	if len(d.queue) > 0 {
-		t.runs = append(t.runs, d)
+	copy(t.runs, t.runs[1:])
+	if last := len(t.runs) - 1; len(d.queue) > 0 {
+		t.runs[last] = d
+	} else {
+		t.runs[last] = nil
+		t.runs = t.runs[:last]
 	}
 	q.steps--
 	return ref{d, step}

@@ -85,7 +85,9 @@ func artifactIDs(artifacts []rondo.Artifact) []rondo.ID {
 func (sh *shard) land(d *driven, i int, entry *rondo.CacheEntry) {
 	sh.mark(d)
 	if st := d.steps[i]; st.fence > 0 {
+		manifest := st.keyed.Manifest
 		d.next.landings = append(d.next.landings, store.Landing{Name: st.name, Fence: st.fence, Entry: entry})
+		d.next.manifests = append(d.next.manifests, &manifest)
 		st.fence = 0
 	}
 }
