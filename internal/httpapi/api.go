@@ -18,7 +18,8 @@
 //
 // JSON in snake_case. Members that have no value are null, never left out; only
 // problems leave out hint and errors. Times are RFC 3339 in UTC with
-// microseconds.
+// microseconds. Conversations and runs are in camelCase and leave members out that
+// do not apply.
 //
 // It imports the root package, the store's filters, canonical JSON, auth, and
 // huma, which nothing below this package knows.
