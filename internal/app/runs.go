@@ -79,6 +79,9 @@ func newRuns(ctx context.Context, o RunOptions, p runParts) (*runPart, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.relay != nil { // a server, whose engine is at work
+		kept = p.engine.RunStore(kept)
+	}
 	set, err := newSkillSet(o.Allow)
 	if err != nil {
 		return nil, err

@@ -86,8 +86,14 @@ func checkSkills(set *skills.Set, source []byte) error {
 		return nil // its shape is judged elsewhere
 	}
 	for name, spec := range file.Skills {
-		if err := set.Check(spec); err != nil {
-			return rondo.Op("skill "+name, err)
+		var err error
+		if spec.Type == skills.TypeRemote || spec.Type == skills.TypeGo {
+			err = rondo.Op("skill "+name, set.Check(spec))
+		} else {
+			_, err = set.Skill(name, spec) // which names it itself
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -88,7 +88,7 @@ var flagOf = map[string]string{
 }
 
 // ofAPI replaces words of the API that hints use and commands do not.
-var ofAPI = strings.NewReplacer("to_definition_id", "--to", "step_map", "--map", "input_override", "--input", "see GET /workflows", "see rondo workflows list")
+var ofAPI = strings.NewReplacer("to_definition_id", "--to", "step_map", "--map", "input_override", "--input", "see GET /workflows", "see rondo workflows list", "GET /workflows/", "rondo workflows show ")
 
 // oneLine joins the lines of a message, each once: drivers like to write several.
 func oneLine(message string) string {

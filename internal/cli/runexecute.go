@@ -104,7 +104,11 @@ func watchRun(ctx context.Context, s streams, server *client.Client, id string) 
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(interrupts)
 	watching, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
 	progress := newProgress(s.err, isTerminal(s.err))
+	if run, err := server.Run(watching, id); err == nil { // else the bar grows with what is seen
+		progress.expect(run)
+	}
 	var helpers sync.WaitGroup
 	var cancelled error
 	helpers.Go(func() {

@@ -37,6 +37,15 @@ func newProgress(out io.Writer, live bool) *runProgress {
 	return &runProgress{out: out, live: live, working: map[string]time.Time{}, ended: map[string]rondo.RunStepStatus{}}
 }
 
+// expect says of how many steps the run is.
+func (p *runProgress) expect(run client.Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if run.StepsSummary != nil {
+		p.total = run.StepsSummary.Total
+	}
+}
+
 // redraw is how often a terminal shows the time that passed.
 const redraw = 100 * time.Millisecond
 
@@ -44,9 +53,6 @@ const redraw = 100 * time.Millisecond
 func (p *runProgress) tell(e client.RunEvent) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if e.Run != nil && e.Run.StepsSummary != nil {
-		p.total = e.Run.StepsSummary.Total
-	}
 	if e.Step == nil {
 		return nil
 	}
@@ -225,7 +231,7 @@ func elapsed(d time.Duration) string {
 
 func terminalSize(out io.Writer) (width, height int) {
 	if f, ok := out.(*os.File); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 			return width, height
 		}
 	}

@@ -25,7 +25,7 @@ func TestATerminalShowsStepsAtWorkAndABar(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tell(client.RunEvent{Run: &client.Run{StepsSummary: &client.StepsSummary{Total: 8}}})
+	p.expect(client.Run{StepsSummary: &client.StepsSummary{Total: 8}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "plan", Status: rondo.RunStepRunning, StartedAt: at(90 * time.Second)}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "plan", Status: rondo.RunStepCompleted}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "music", Status: rondo.RunStepSkipped}})

@@ -53,6 +53,11 @@ func (c runsWatch) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	progress := newProgress(s.err, isTerminal(s.err) && !c.json())
+	run, err := server.Run(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	progress.expect(run)
 	watching, done := context.WithCancel(ctx)
 	drawn := make(chan struct{})
 	go func() {
@@ -80,8 +85,7 @@ func (c runsWatch) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	run, err := server.Run(ctx, c.ID)
-	if err != nil {
+	if run, err = server.Run(ctx, c.ID); err != nil {
 		return err
 	}
 	if !c.json() {

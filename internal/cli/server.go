@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -42,6 +43,11 @@ type devCommand struct {
 	Every time.Duration `help:"About how often a demo case starts; 0 = never." default:"1500ms"`
 }
 
+// Validate refuses what cannot work.
+func (c devCommand) Validate() error {
+	return errors.Join(c.chatSettings.Validate(), c.runSettings.Validate())
+}
+
 // Run serves until interrupted. The local user needs no token.
 func (c devCommand) Run(ctx context.Context, s streams) error {
 	return app.Dev(ctx, app.DevOptions{
@@ -74,6 +80,11 @@ type serveCommand struct {
 	ParkedFor      time.Duration `help:"How long an event waits for its case to begin." default:"720h" env:"RONDO_PARKED_FOR"`
 	Drain          time.Duration `help:"How long a stop may take to finish what is under way." default:"20s" env:"RONDO_DRAIN"`
 	LogLevel       slog.Level    `help:"debug, info, warn or error." default:"info" env:"RONDO_LOG_LEVEL"`
+}
+
+// Validate refuses what cannot work.
+func (c serveCommand) Validate() error {
+	return errors.Join(c.chatSettings.Validate(), c.runSettings.Validate())
 }
 
 // Run serves until interrupted, then drains.

@@ -46,7 +46,7 @@ func (c workflowsShow) Run(ctx context.Context, s streams) error {
 		if err := json.Unmarshal(answer, &w); err != nil {
 			return err
 		}
-		if err := details(s.out, "Workflow", w.Name, "Version", w.Version, "Definition", w.DefinitionHash); err != nil {
+		if err := details(s.out, "Workflow", w.Name, "Version", w.Version, "Definition", w.DefinitionHash, "Input", plain(compactJSON(w.InputSchema))); err != nil {
 			return err
 		}
 		rows := [][]string{{"STEP", "SKILL", "CLASS", "AFTER"}}
