@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -107,9 +106,7 @@ func (l *Local) Close(limit time.Duration) {
 		if err := l.http.Shutdown(ctx); err != nil {
 			_ = l.http.Close() // somebody still reads a stream
 		}
-		if err := <-l.served; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			slog.Default().Debug("the local API ended", "error", err)
-		}
+		<-l.served // it says that it was closed
 	}
 	_ = l.runs.stop(ctx) // what is left goes on elsewhere
 	_ = l.runs.close()

@@ -205,7 +205,7 @@ func (c runCommand) ask(ctx context.Context, server *client.Client, name, versio
 	if ask.Base, err = baseOf(ctx, server, name, c.Base); err != nil {
 		return runAsk{}, err
 	}
-	payload, err := readInputs("--change-input", append(append([]string{}, c.Input...), c.ChangeInput...))
+	payload, err := readInputs("--change-input", slices.Concat(c.Input, c.ChangeInput))
 	if err != nil {
 		return runAsk{}, err
 	}
