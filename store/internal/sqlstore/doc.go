@@ -39,8 +39,10 @@
 //     column. run_steps has a row per attempt, by run and step, and no other index.
 //   - flights are who computes what: few rows, apart from step_cache, which has the
 //     results. Its rows are written whole and indexed by key and in the order in
-//     which they come; steps are not indexed by key, so finding the users of an
-//     entry walks the runs of its workflow.
+//     which they come. That index begins with the workflow and not with the tenant,
+//     so that a planner that knows nothing yet finds keys by one index only. Steps
+//     are not indexed by key: finding the users of an entry walks the runs of its
+//     workflow.
 //   - artifact_uses says which runs and entries refer to an artifact, for steps that
 //     have any.
 //   - events.type is not indexed: only the first group that ever joins a stream

@@ -84,7 +84,7 @@ CREATE TABLE IF NOT EXISTS step_cache (
   manifest MEDIUMBLOB,
   data MEDIUMBLOB,
   UNIQUE KEY step_cache_name (tenant_id, name),
-  KEY step_cache_entries (tenant_id, workflow, created_at, step_id, name, last_used_at, expires_at, size)
+  KEY step_cache_entries (workflow, tenant_id, created_at, step_id, name, last_used_at, expires_at, size)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET = binary ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS artifacts (

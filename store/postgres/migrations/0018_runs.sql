@@ -91,7 +91,7 @@ CREATE TABLE IF NOT EXISTS step_cache (
   PRIMARY KEY (tenant_id, name)
 );
 
-CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (tenant_id, workflow, created_at, step_id, name, last_used_at, expires_at, size);
+CREATE INDEX IF NOT EXISTS step_cache_entries ON step_cache (workflow, tenant_id, created_at, step_id, name, last_used_at, expires_at, size);
 
 CREATE TABLE IF NOT EXISTS artifacts (
   id uuid NOT NULL PRIMARY KEY,
