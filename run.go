@@ -222,8 +222,8 @@ type Artifact struct {
 	RunID       ID              `json:"runId"` // that made it
 	StepID      string          `json:"stepId"`
 	Skill       string          `json:"skill"`
-	Type        string          `json:"type"` // MIME
-	URI         string          `json:"uri"`
+	Type        string          `json:"type"`                  // MIME
+	URI         string          `json:"uri"`                   // blob:HASH, or the skill's own
 	ContentHash string          `json:"contentHash,omitempty"` // hex SHA-256
 	Size        int64           `json:"size"`
 	Filename    string          `json:"filename,omitempty"`

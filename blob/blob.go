@@ -29,6 +29,8 @@ type Store interface {
 	// DeleteUnused removes those of the hashes whose bytes were last put before the
 	// time, so that what is being put right now stays.
 	DeleteUnused(ctx context.Context, hashes []string, before time.Time) (int, error)
-	// URI names the bytes for people and records, without credentials.
-	URI(hash string) string
 }
+
+// URI names bytes by what they are and not by where they are: it is the same on
+// every machine and for every store, and tells nothing of either.
+func URI(hash string) string { return "blob:" + hash }

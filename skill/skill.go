@@ -42,14 +42,18 @@ type Call struct {
 	Input   json.RawMessage
 	// Deadline is when the attempt has failed; ctx ends then.
 	Deadline time.Time
-	// Blobs takes the bytes of artifacts.
+	// Blobs takes the bytes of artifacts, and has those that the input names.
 	Blobs Blobs
 }
 
-// Blobs stores the bytes of an artifact and tells where they are.
+// Blobs keeps the bytes of artifacts by their content, the hex SHA-256.
 type Blobs interface {
 	// Put streams the bytes until EOF.
 	Put(ctx context.Context, r io.Reader) (hash string, size int64, err error)
+	// Open reads the bytes of an artifact that one of the steps has whose output the
+	// input reads; others, and bytes that are gone, are CodeNotFound. Reading ends with
+	// CodeStateCorrupt when the bytes are not those of the hash.
+	Open(ctx context.Context, hash string) (r io.ReadCloser, size int64, err error)
 }
 
 // Result is what a skill answers.

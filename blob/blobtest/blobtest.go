@@ -59,7 +59,6 @@ func Run(t *testing.T, h Harness) {
 		"putting again renews the age":                 testRenewed,
 		"many put and read the same and others":        testConcurrent,
 		"names that are no hashes reach nothing":       testNames,
-		"the uri names the bytes and no secret":        testURI,
 		"a reader may stop early":                      testStopsEarly,
 		"a limit of exactly the size lets it through":  testExactLimit,
 		"an empty blob is one too":                     testEmpty,
@@ -305,17 +304,6 @@ func testNames(t *testing.T, p Place) {
 		if n, err := p.Store.DeleteUnused(t.Context(), []string{name}, time.Now().Add(time.Hour)); err != nil || n != 0 {
 			t.Errorf("delete %q: %d, %v", name, n, err)
 		}
-		if uri := p.Store.URI(name); uri != "" {
-			t.Errorf("the uri of %q is %q", name, uri)
-		}
-	}
-}
-
-func testURI(t *testing.T, p Place) {
-	hash := put(t, p.Store, []byte("x"))
-	uri := p.Store.URI(hash)
-	if !strings.Contains(uri, hash) || !strings.Contains(uri, ":") || strings.Contains(uri, "@") {
-		t.Errorf("the uri is %q", uri)
 	}
 }
 

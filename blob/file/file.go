@@ -17,7 +17,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -197,12 +196,13 @@ func (s *Store) Has(ctx context.Context, hashes []string) (map[string]bool, erro
 	return found, nil
 }
 
-// URI is a file URI.
-func (s *Store) URI(hash string) string {
+// Path is the file of a hash, for people on this machine; whether it is there is not
+// looked at. What is no hash has none: "".
+func (s *Store) Path(hash string) string {
 	if !blob.ValidHash(hash) {
 		return ""
 	}
-	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path(hash))}).String()
+	return s.path(hash)
 }
 
 // failed keeps the codes of errors that have one, and the context's own.

@@ -216,14 +216,6 @@ func (s *Store) DeleteUnused(ctx context.Context, hashes []string, before time.T
 	return removed, nil
 }
 
-// URI is s3://bucket/key.
-func (s *Store) URI(hash string) string {
-	if !blob.ValidHash(hash) {
-		return ""
-	}
-	return "s3://" + s.opts.Bucket + "/" + s.key(hash)
-}
-
 // absent reports whether a store says that there is no such object. An unknown
 // bucket is a mistake in the configuration, not an absent object.
 func absent(err error) bool {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/blob"
 	"github.com/rondo-engine/rondo/internal/plan"
 	"github.com/rondo-engine/rondo/skill"
 )
@@ -183,14 +184,19 @@ func (s *Service) keepArtifact(ctx context.Context, from *skill.Artifact) (rondo
 			return failed("an artifact could not be stored", true)
 		}
 	}
-	if artifact.URI == "" && s.cfg.Blobs != nil {
-		artifact.URI = s.cfg.Blobs.URI(artifact.ContentHash)
+	if artifact.URI == "" {
+		artifact.URI = blob.URI(artifact.ContentHash)
 	}
 	return artifact, nil
 }
 
-// boundedBlobs is what skills put bytes into.
-type boundedBlobs struct{ s *Service }
+// boundedBlobs is what skills put bytes into and read bytes from.
+type boundedBlobs struct {
+	s *Service
+	// readable are the artifacts of the steps that the input reads: a hash that came
+	// with the payload opens nothing, it may be another tenant's.
+	readable [][]rondo.Artifact
+}
 
 // Put implements skill.Blobs.
 func (b boundedBlobs) Put(ctx context.Context, r io.Reader) (string, int64, error) {
@@ -198,6 +204,21 @@ func (b boundedBlobs) Put(ctx context.Context, r io.Reader) (string, int64, erro
 		return "", 0, &rondo.Error{Code: rondo.CodeUnavailable, Message: "there is no store for artifacts", Hint: "configure one"}
 	}
 	return b.s.cfg.Blobs.Put(ctx, r, b.s.cfg.Limits.Artifact)
+}
+
+// Open implements skill.Blobs.
+func (b boundedBlobs) Open(ctx context.Context, hash string) (io.ReadCloser, int64, error) {
+	for _, artifacts := range b.readable {
+		for i := range artifacts {
+			if artifacts[i].ContentHash == hash && hash != "" && b.s.cfg.Blobs != nil {
+				return b.s.cfg.Blobs.Open(ctx, hash)
+			}
+		}
+	}
+	return nil, 0, &rondo.Error{
+		Code: rondo.CodeNotFound, Op: "open an artifact's bytes", Message: "no step that this one reads has made them",
+		Hint: "let the input select the artifact from the step, or the base step, that made it",
+	}
 }
 
 // clipped bounds a message at a whole character.

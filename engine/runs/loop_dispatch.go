@@ -87,7 +87,7 @@ func (sh *shard) tookOff(ctx context.Context, d *driven, i int, fence int64) {
 		sh: sh, d: d, step: i, keyed: st.keyed, giveUp: deadline.Add(s.cfg.Grace),
 		call: skill.Call{
 			RunID: d.run.ID, StepID: def.ID, Attempt: st.attempt, Skill: def.Skill, Input: st.input,
-			Deadline: deadline, Blobs: boundedBlobs{s},
+			Deadline: deadline, Blobs: boundedBlobs{s, d.w.ArtifactsRead(i, d.sources)},
 		},
 	}
 	st.phase, st.work = phaseWorking, a

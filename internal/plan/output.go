@@ -60,6 +60,33 @@ func appendText(object []byte, name, text string) []byte {
 	return append(append(object, '"', ':'), quoted(text)...)
 }
 
+// ArtifactsRead are the artifacts of every output that the selectors of a step's
+// input lead into, whatever part of it they take.
+func (w *Workflow) ArtifactsRead(step int, s Sources) [][]rondo.Artifact {
+	var lists [][]rondo.Artifact
+	for i := range w.Steps[step].input {
+		lists = w.Steps[step].input[i].selector.artifacts(s, lists)
+	}
+	return lists
+}
+
+func (c *selector) artifacts(s Sources, lists [][]rondo.Artifact) [][]rondo.Artifact {
+	var out Output
+	switch {
+	case c.word == "step" && s.Step != nil:
+		out, _ = s.Step(c.step)
+	case c.word == "base" && s.Base != nil:
+		out, _ = s.Base(c.id)
+	}
+	if len(out.Artifacts) > 0 {
+		lists = append(lists, out.Artifacts)
+	}
+	for i := range c.parts {
+		lists = c.parts[i].artifacts(s, lists)
+	}
+	return lists
+}
+
 // OutputHash is the digest of what a step gave: the data and each artifact's type,
 // name, metadata and content (its digest, or its uri where Rondo does not have the
 // bytes). Data that has no canonical form counts byte by byte.

@@ -1,12 +1,14 @@
 package skilltest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
 	"sync"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/skill"
 )
 
@@ -39,6 +41,20 @@ func (b *Blobs) Put(ctx context.Context, r io.Reader) (string, int64, error) {
 	return hash, int64(len(content)), ctx.Err()
 }
 
+// Open reads what was put.
+func (b *Blobs) Open(ctx context.Context, hash string) (io.ReadCloser, int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	content, ok := b.content[hash]
+	switch {
+	case b.broken != nil:
+		return nil, 0, b.broken
+	case !ok:
+		return nil, 0, &rondo.Error{Code: rondo.CodeNotFound, Op: "open blob", Message: "these bytes were not put"}
+	}
+	return io.NopCloser(bytes.NewReader(content)), int64(len(content)), ctx.Err()
+}
+
 // Get returns what was put.
 func (b *Blobs) Get(hash string) ([]byte, bool) {
 	b.mu.Lock()
@@ -47,7 +63,7 @@ func (b *Blobs) Get(hash string) ([]byte, bool) {
 	return content, ok
 }
 
-// Break makes every Put fail from now on.
+// Break makes every Put and Open fail from now on.
 func (b *Blobs) Break(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
