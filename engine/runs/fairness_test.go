@@ -13,7 +13,7 @@ func TestASmallRunAmongGiantsEndsEarly(t *testing.T) {
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("giant", fan(50)...)
 		h.define("small", node{id: "only"})
-		h.craft.takes = time.Second
+		h.craft.slow(time.Second)
 		s := h.open()
 		var giants []rondo.ID
 		for i := range 20 {
@@ -27,8 +27,8 @@ func TestASmallRunAmongGiantsEndsEarly(t *testing.T) {
 		for _, id := range giants {
 			h.whole(h.finish(id, rondo.RunCompleted))
 		}
-		if h.craft.most != 10 {
-			t.Errorf("%d steps were at work at once, not 10", h.craft.most)
+		if h.craft.atOnce() != 10 {
+			t.Errorf("%d steps were at work at once, not 10", h.craft.atOnce())
 		}
 	})
 }
@@ -38,14 +38,14 @@ func TestTenantsTakeTurnsAndHaveABound(t *testing.T) {
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("giant", fan(60)...)
 		h.define("row", chain(10)...)
-		h.craft.takes = time.Second
+		h.craft.slow(time.Second)
 		s := h.open(func(c *Config) { c.Slots, c.TenantSlots = 4, 3 })
 		for i := range 4 {
 			begin(t, s, "giant", i)
 		}
 		time.Sleep(3 * time.Second)
-		if h.craft.most != 3 {
-			t.Errorf("one tenant has %d of 4 slots, its bound is 3", h.craft.most)
+		if h.craft.atOnce() != 3 {
+			t.Errorf("one tenant has %d of 4 slots, its bound is 3", h.craft.atOnce())
 		}
 		eve := rondo.Principal{Tenant: "other"}
 		run, err := s.Trigger(t.Context(), eve, Request{WorkflowName: "row", TriggerPayload: payload(1)})
@@ -63,7 +63,7 @@ func TestRunsBeyondTheBoundWaitInTheStore(t *testing.T) {
 	t.Parallel()
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("one", node{id: "only"})
-		h.craft.takes = time.Second
+		h.craft.slow(time.Second)
 		s := h.open(func(c *Config) { c.MaxRuns = 2 })
 		var ids []rondo.ID
 		for i := range 7 {
@@ -92,7 +92,7 @@ func TestEqualRunsComputeEachKeyOnce(t *testing.T) {
 				t.Parallel()
 				inHouses(t, func(t *testing.T, h *house) {
 					h.define("net", node{id: "a"}, node{id: "b", needs: []string{"a"}}, node{id: "c", needs: []string{"a"}}, node{id: "d", needs: []string{"b", "c"}})
-					h.craft.takes = time.Second
+					h.craft.slow(time.Second)
 					var all []*Service
 					for range services {
 						all = append(all, h.open(func(c *Config) { c.Shards = shards }))
@@ -114,11 +114,7 @@ func TestEqualRunsComputeEachKeyOnce(t *testing.T) {
 							t.Errorf("a run took %s: three steps in a row take 3s", took)
 						}
 					}
-					for input, n := range h.craft.inputs {
-						if n != 1 {
-							t.Errorf("computed %d times: %s", n, input)
-						}
-					}
+					h.craft.onlyOnce(t)
 					if inflight < 99 {
 						t.Errorf("%d steps took what was in flight", inflight)
 					}

@@ -238,6 +238,32 @@ func (c *craft) let(step string, do deed) {
 	c.deeds[step] = do
 }
 
+// slow makes every step take its time.
+func (c *craft) slow(takes time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.takes = takes
+}
+
+// atOnce is how many steps were at work at once at most.
+func (c *craft) atOnce() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.most
+}
+
+// onlyOnce checks that nothing was computed twice of the same input.
+func (c *craft) onlyOnce(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for input, n := range c.inputs {
+		if n != 1 {
+			t.Errorf("computed %d times: %s", n, input)
+		}
+	}
+}
+
 func (c *craft) called(step string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

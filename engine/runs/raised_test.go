@@ -60,7 +60,7 @@ func TestStepsRaiseEventsForCases(t *testing.T) {
 				t.Errorf("taken: %+v", relay.taken())
 			}
 		}
-		if n := len(relay.events); n != 2 {
+		if n := len(relay.taken()); n != 2 {
 			t.Errorf("%d events came", n)
 		}
 		if left, err := h.runs.RaisedByRuns(t.Context(), 10); err != nil || len(left) != 0 {

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,12 +15,17 @@ import (
 // sent gathers what goes out with commits.
 type sent struct {
 	door
-	out []rondo.Outgoing
+	telling sync.Mutex
+	out     []rondo.Outgoing
 }
 
 func newSent(h *house) *sent {
 	s := &sent{door: door{Runs: &eavesdropper{Runs: h.runs}}}
-	s.Runs.(*eavesdropper).tell = func(o []rondo.Outgoing) { s.out = append(s.out, o...) }
+	s.Runs.(*eavesdropper).tell = func(o []rondo.Outgoing) {
+		s.telling.Lock()
+		defer s.telling.Unlock()
+		s.out = append(s.out, o...)
+	}
 	return s
 }
 
@@ -48,6 +54,8 @@ func (e *eavesdropper) CommitRuns(ctx context.Context, c store.RunCommit) ([]sto
 // of returns what was sent of a type.
 func (s *sent) of(t *testing.T, kind string) []*event.Envelope {
 	t.Helper()
+	s.telling.Lock()
+	defer s.telling.Unlock()
 	var list []*event.Envelope
 	for _, o := range s.out {
 		e, err := event.Parse(o.Envelope)

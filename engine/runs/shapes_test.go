@@ -19,7 +19,7 @@ func TestTheReferenceRunTakesItsCriticalPath(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := h.register(document)
-		h.craft.takes = 10 * time.Second
+		h.craft.slow(10 * time.Second)
 		s := h.open()
 		run, err := s.Trigger(t.Context(), bob, Request{WorkflowName: w.Name, TriggerPayload: []byte(`{"brief":{"title":"Summer"}}`)})
 		if err != nil {
@@ -83,7 +83,7 @@ func TestAFanNeedsFewCommitsAndAChainOnePerStep(t *testing.T) {
 		h.define("chain", chain(50)...)
 		counted := &countedCommits{Runs: h.runs}
 		s := h.open(func(c *Config) { c.Store, c.Slots = counted, 128 })
-		h.craft.takes = time.Second // all end at once
+		h.craft.slow(time.Second) // all end at once
 		h.finish(begin(t, s, "fan", 1).ID, rondo.RunCompleted)
 		if n := counted.commits.Load(); n > 12 {
 			t.Errorf("a fan of 100 took %d commits", n)

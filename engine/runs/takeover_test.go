@@ -120,14 +120,14 @@ func TestAProcessThatWakesUpLateIsRefused(t *testing.T) {
 		id := begin(t, first, "w", 1).ID
 		time.Sleep(time.Second)
 		// The first process stands still in the commit of what a gave.
-		var refused error
+		refused := make(chan error, 1)
 		released := make(chan struct{})
 		gate.meddle(func(_ int64, commit func() ([]store.RunResult, error)) ([]store.RunResult, error) {
 			gate.meddle(nil)
 			<-released
 			results, err := commit()
 			if err == nil {
-				refused = results[0].Err
+				refused <- results[0].Err
 			}
 			return results, err
 		})
@@ -140,8 +140,8 @@ func TestAProcessThatWakesUpLateIsRefused(t *testing.T) {
 		gate.shut.Store(false)
 		close(released)
 		time.Sleep(time.Minute)
-		if !errors.Is(refused, store.ErrLeaseLost) {
-			t.Errorf("the late writer was told %v", refused)
+		if err := <-refused; !errors.Is(err, store.ErrLeaseLost) {
+			t.Errorf("the late writer was told %v", err)
 		}
 		if h.craft.called("a") != 2 || h.craft.called("b") != 1 {
 			t.Errorf("a ran %d times, b %d", h.craft.called("a"), h.craft.called("b"))
@@ -189,7 +189,7 @@ func TestAStoreThatIsAwayForAWhileCostsNothing(t *testing.T) {
 	t.Parallel()
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("w", fan(8)...)
-		h.craft.takes = time.Second
+		h.craft.slow(time.Second)
 		gate := &door{Runs: h.runs}
 		s := h.open(through(gate))
 		var ids []rondo.ID
@@ -211,11 +211,7 @@ func TestAStoreThatIsAwayForAWhileCostsNothing(t *testing.T) {
 		for _, id := range ids {
 			h.whole(h.finish(id, rondo.RunCompleted))
 		}
-		for input, n := range h.craft.inputs {
-			if n != 1 {
-				t.Errorf("computed %d times: %s", n, input)
-			}
-		}
+		h.craft.onlyOnce(t)
 	})
 }
 
@@ -226,7 +222,7 @@ func TestACommitOfWhichTheStoreDoesNotKnow(t *testing.T) {
 			t.Run(fmt.Sprintf("commit %d happened %v", nth, happened), func(t *testing.T) {
 				inHouses(t, func(t *testing.T, h *house) {
 					h.define("w", node{id: "a"}, node{id: "b", needs: []string{"a"}}, node{id: "c", needs: []string{"a"}}, node{id: "d", needs: []string{"b", "c"}})
-					h.craft.takes = time.Second
+					h.craft.slow(time.Second)
 					gate := &door{Runs: h.runs}
 					gate.meddle(func(n int64, commit func() ([]store.RunResult, error)) ([]store.RunResult, error) {
 						if n != nth {
@@ -242,11 +238,7 @@ func TestACommitOfWhichTheStoreDoesNotKnow(t *testing.T) {
 					s := h.open(through(gate))
 					h.whole(h.finish(begin(t, s, "w", 1).ID, rondo.RunCompleted))
 					h.whole(h.finish(begin(t, s, "w", 1).ID, rondo.RunCompleted))
-					for input, n := range h.craft.inputs {
-						if n != 1 {
-							t.Errorf("computed %d times: %s", n, input)
-						}
-					}
+					h.craft.onlyOnce(t)
 				})
 			})
 		}
@@ -261,7 +253,7 @@ func TestACrashAtEveryCommit(t *testing.T) {
 			t.Run(fmt.Sprintf("commit %d after %v", nth, after), func(t *testing.T) {
 				inHouses(t, func(t *testing.T, h *house) {
 					h.define("w", nodes...)
-					h.craft.takes = time.Second
+					h.craft.slow(time.Second)
 					h.craft.let("c", func(_ context.Context, call skill.Call) (skill.Result, error) {
 						if call.Attempt == 1 {
 							return skill.Result{}, errors.New("the first time it fails")
@@ -319,7 +311,7 @@ func TestStopLetsWorkEndAndLeavesTheRest(t *testing.T) {
 	t.Parallel()
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("w", chain(5)...)
-		h.craft.takes = 10 * time.Second
+		h.craft.slow(10 * time.Second)
 		first := h.open()
 		id := begin(t, first, "w", 1).ID
 		time.Sleep(15 * time.Second) // the second of five is at work

@@ -13,7 +13,7 @@ func TestWatchTellsEveryChangeInOrder(t *testing.T) {
 	t.Parallel()
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("w", chain(4)...)
-		h.craft.takes = time.Second
+		h.craft.slow(time.Second)
 		s, other := h.open(), h.open()
 		id := begin(t, s, "w", 1).ID
 		for _, by := range []*Service{s, other} { // where it is driven, and elsewhere
@@ -59,7 +59,7 @@ func TestWatchTellsEveryChangeInOrder(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		h.craft.takes = time.Hour
+		h.craft.slow(time.Hour)
 		if err := s.Watch(ctx, bob, begin(t, s, "w", 2).ID, 0, func(Event) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a listener that goes away: %v", err)
 		}
