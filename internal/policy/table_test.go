@@ -110,7 +110,7 @@ var imports = map[string]rule{
 	"skill/internal/text":   {rondo: []string{"."}},
 	"skill/internal/schema": {rondo: []string{"."}, third: []string{jsonSchema}},
 	"internal/guard":        {rondo: []string{"."}, third: []string{ssrf}}, // requests to where tenants say
-	"skill/exec":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec"}},
+	"skill/exec":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "internal/plan"}},
 	"skill/http":            {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "internal/guard"}},
 	"skill/llm":             {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text", "skill/internal/schema", "internal/guard"}},
 	"skill/template":        {rondo: []string{".", "skill", "skill/internal/answer", "skill/internal/spec", "skill/internal/text"}},

@@ -25,14 +25,6 @@ const (
 	lastWords = time.Second
 )
 
-// stdin is what a command reads.
-type stdin struct {
-	RunID   string          `json:"run_id"`
-	StepID  string          `json:"step_id"`
-	Attempt int             `json:"attempt"`
-	Input   json.RawMessage `json:"input"`
-}
-
 // Do runs the command once.
 func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 	if err := ctx.Err(); err != nil {
@@ -43,15 +35,21 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 		return skill.Result{}, &rondo.Error{Code: rondo.CodeUnavailable, Op: "make a folder for a command", Message: "there is no place for the command's files", Err: err}
 	}
 	defer removeAll(folder)
-	input := call.Input
-	if len(input) == 0 {
-		input = json.RawMessage("{}")
+	if len(call.Input) == 0 {
+		call.Input = json.RawMessage("{}")
 	}
-	said, err := answer.Quote(stdin{call.RunID.String(), call.StepID, call.Attempt, input})
+	said, err := s.stdin(call)
 	if err != nil {
-		return skill.Fail(rondo.CodeSkillError, "the input is not JSON", false), nil
+		return skill.Fail(rondo.CodeSkillError, err.Error(), false), nil //nolint:nilerr // told as the attempt's failure
 	}
-	heard, err := s.run(ctx, folder, append(said, '\n'))
+	failure, failed := s.lay(ctx, call, folder)
+	if ctx.Err() != nil {
+		return skill.Result{}, ctx.Err()
+	}
+	if failed {
+		return failure, nil
+	}
+	heard, err := s.run(ctx, folder, said)
 	if err != nil {
 		return skill.Result{}, err
 	}

@@ -1,5 +1,6 @@
-// Package exec runs commands as skills: the call goes in as one line of JSON, the
-// answer comes out as JSON, files become artifacts.
+// Package exec runs commands as skills: the call goes in as one line of JSON, or a
+// part of it as it is, artifacts of other steps as files; the answer comes out as
+// JSON, files become artifacts.
 //
 // # Guarantees beside those of the port
 //
@@ -9,18 +10,22 @@
 //  3. The command and all that it started in its process group are gone when Do
 //     returns. What leaves the group (setsid) can only be held by a container.
 //
-// It imports the standard library, the root package and the skill port.
+// It imports the standard library, the root package, the skill port and, for paths
+// into the input, internal/plan.
 package exec
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/plan"
 	"github.com/rondo-engine/rondo/skill"
 	"github.com/rondo-engine/rondo/skill/internal/spec"
 )
@@ -47,6 +52,13 @@ type Config struct {
 	// Dir is the folder to run in instead of the attempt's own; the operator must
 	// have allowed it.
 	Dir string `json:"dir"`
+	// Stdin is the path of the member of the input that is the whole standard input: a
+	// text as it is, anything else as a line of JSON. Default: a line of JSON with the
+	// ids of the call and the whole input.
+	Stdin string `json:"stdin"`
+	// Files are put into the attempt's folder before the command starts: a name, and
+	// the path of the member of the input that is an artifact or a text.
+	Files map[string]string `json:"files"`
 	// Output is how standard output is read: json (default) or text.
 	Output    string     `json:"output"`
 	Artifacts []Artifact `json:"artifacts"`
@@ -120,12 +132,44 @@ func Check(raw json.RawMessage) (*Config, error) {
 	if cfg.Output != "" && cfg.Output != "json" && cfg.Output != "text" {
 		problems.Add("/output", "enum", "output is json or text")
 	}
+	if cfg.Stdin != "" {
+		if err := plan.CheckPath(cfg.Stdin); err != nil {
+			problems.Add("/stdin", "format", err.Error())
+		}
+	}
+	checkFiles(cfg.Files, &problems)
 	for _, artifact := range cfg.Artifacts {
 		if _, err := path.Match(artifact.Path, ""); err != nil || artifact.Path == "" || !filepath.IsLocal(artifact.Path) {
 			problems.Add("/artifacts", "format", "path is a pattern within the attempt's folder, such as out/*.png")
 		}
 	}
 	return &cfg, problems.Err("exec")
+}
+
+// checkFiles holds the names of files within the attempt's folder, each to one file.
+func checkFiles(files map[string]string, problems *spec.Problems) {
+	cleaned := map[string]bool{}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		clean := path.Clean(name)
+		switch {
+		case !filepath.IsLocal(name) || clean == "." || strings.HasSuffix(name, "/") || strings.ContainsRune(name, 0):
+			problems.Add("/files", "format", "a name is that of a file within the attempt's folder, such as in/page.html")
+		case cleaned[clean]:
+			problems.Add("/files", "duplicate", "two names are the same file: "+clean)
+		}
+		cleaned[clean] = true
+		if err := plan.CheckPath(files[name]); err != nil {
+			problems.Add("/files", "format", err.Error())
+		}
+	}
+	for _, name := range names {
+		for folder := path.Dir(path.Clean(name)); folder != "." && folder != "/"; folder = path.Dir(folder) {
+			if cleaned[folder] {
+				problems.Add("/files", "duplicate", "a name is a file and a folder: "+folder)
+			}
+		}
+	}
 }
 
 // below reports whether a folder is one of the roots or lies below one, links
