@@ -61,6 +61,7 @@ type driven struct {
 	run     rondo.Run // with everything that the next commit writes
 	w       *plan.Workflow
 	fence   int64
+	stored  int64 // Seq of the last commit
 	sched   *plan.Schedule
 	steps   []*stepState // by place in the workflow; nil = pending
 	base    *baseRun
@@ -105,7 +106,7 @@ type ref struct {
 
 // newDriven makes a run ready to be driven; nothing of it is scheduled yet.
 func newDriven(run rondo.Run, w *plan.Workflow, base *baseRun) *driven {
-	d := &driven{run: run, w: w, base: base, steps: make([]*stepState, len(w.Steps))}
+	d := &driven{run: run, stored: run.Seq, w: w, base: base, steps: make([]*stepState, len(w.Steps))}
 	d.sched = plan.NewSchedule(w, run.Options.FailurePolicy)
 	d.sources = plan.Sources{Trigger: run.TriggerPayload, Change: run.Change, Step: d.output}
 	if base != nil {
@@ -130,7 +131,7 @@ func newDriven(run rondo.Run, w *plan.Workflow, base *baseRun) *driven {
 
 // unreadable is a run that cannot be driven: it is there to be failed.
 func unreadable(run rondo.Run, why *rondo.RunError) *driven {
-	return &driven{run: run, w: &plan.Workflow{Name: run.WorkflowName}, failed: why}
+	return &driven{run: run, stored: run.Seq, w: &plan.Workflow{Name: run.WorkflowName}, failed: why}
 }
 
 // output is what a step of this run gave.

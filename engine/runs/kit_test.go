@@ -312,7 +312,13 @@ func (h *house) finishOf(tenant string, id rondo.ID, want rondo.RunStatus) *rond
 		}
 		time.Sleep(100 * time.Millisecond) // of the bubble
 	}
-	h.t.Fatalf("run %s does not end: %v", id, h.steps(id))
+	var left []string
+	for step, row := range h.steps(id) {
+		if !row.Status.Done() {
+			left = append(left, fmt.Sprintf("%s is %s in attempt %d (%d)", step, row.Status, row.Attempt, row.Seq))
+		}
+	}
+	h.t.Fatalf("run %s does not end: %v", id, left)
 	return nil
 }
 

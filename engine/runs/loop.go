@@ -91,6 +91,7 @@ func (sh *shard) loop(ctx context.Context) {
 		case <-timer.C:
 		}
 		sh.turn(ctx)
+		sh.restIfStopped()
 	}
 }
 
@@ -144,6 +145,10 @@ func (sh *shard) turn(ctx context.Context) {
 		sh.nudge()
 	}
 	sh.s.cfg.Observer.Load(sh.index, len(sh.runs), len(sh.working), sh.queue.steps, sh.waiting)
+}
+
+// restIfStopped tells Stop when nothing is at work here any more.
+func (sh *shard) restIfStopped() {
 	if sh.s.stopping.Load() && len(sh.working) == 0 && len(sh.dirty) == 0 {
 		sh.idle.Do(func() { close(sh.drained) })
 	}

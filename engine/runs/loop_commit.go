@@ -63,6 +63,7 @@ func (sh *shard) write(ctx context.Context, batch []*driven) ([]*driven, []store
 			batch = sh.refuseNew(batch, err)
 		}
 		if ctx.Err() != nil || !sh.term.lasts(sh.s.now()) {
+			sh.s.lapse(sh.term)
 			sh.dropAll()
 			return nil, nil
 		}
@@ -86,6 +87,9 @@ func (sh *shard) batch(batch []*driven) (c store.RunCommit, steps int) {
 	c = store.RunCommit{Owner: sh.term.owner, At: sh.s.now(), Writes: make([]store.RunWrite, len(batch))}
 	for i, d := range batch {
 		n := &d.next
+		if d.run.Seq == d.stored {
+			d.seq() // so that it can be told by Seq whether a commit happened
+		}
 		c.Writes[i] = store.RunWrite{
 			Run: &d.run, Insert: n.insert, Resume: n.resume, Fence: d.fence, Steps: n.steps, Takeoffs: n.takeoffs,
 			Landings: n.landings, Artifacts: n.artifacts, Signals: n.signals, Outbox: n.outbox, Raised: n.raised,
@@ -125,7 +129,7 @@ func (sh *shard) committed(ctx context.Context, d *driven, result *store.RunResu
 	}
 	done := d.next
 	d.next = pending{}
-	d.fence = result.Fence
+	d.fence, d.stored = result.Fence, d.run.Seq
 	for i, l := range done.landings {
 		landed = append(landed, flight{d.run.TenantID, l.Name})
 		if l.Entry != nil && i < len(result.Landed) && result.Landed[i] {

@@ -237,6 +237,7 @@ func TestACommitOfWhichTheStoreDoesNotKnow(t *testing.T) {
 					})
 					s := h.open(through(gate))
 					h.whole(h.finish(begin(t, s, "w", 1).ID, rondo.RunCompleted))
+					time.Sleep(time.Second) // it may still be finding out about the last one
 					h.whole(h.finish(begin(t, s, "w", 1).ID, rondo.RunCompleted))
 					h.craft.onlyOnce(t)
 				})

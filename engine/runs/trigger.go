@@ -187,10 +187,14 @@ func (in *adoption) apply(_ context.Context, sh *shard) {
 		sh.drop(d, errLapsed)
 		return
 	}
-	if sh.runs[d.run.ID] != nil {
-		sh.s.driving.Add(-1)
-		sh.drop(d, &rondo.Error{Code: rondo.CodeConflict, Message: "the run exists already"})
-		return
+	if other := sh.runs[d.run.ID]; other != nil {
+		exists := &rondo.Error{Code: rondo.CodeConflict, Message: "the run exists already"}
+		if in.term == nil || !other.next.insert {
+			sh.s.driving.Add(-1)
+			sh.drop(d, exists)
+			return
+		}
+		sh.drop(other, exists) // someone wants to start it again in this very turn
 	}
 	sh.runs[d.run.ID] = d
 	if d.failed != nil {
