@@ -167,7 +167,6 @@ func (p *runPlay) plain(raw []byte) string {
 	}
 	out = anyTime.ReplaceAllString(out, `"time"`)
 	out = anyPart.ReplaceAllString(out, `"digest": "part"`)
-	out = regexp.MustCompile(`file:[^"]*/(\w+-\d+)`).ReplaceAllString(out, "file:$1")
 	return anySeq.ReplaceAllString(anyMs.ReplaceAllString(out, `"$1": 0`), `"seq": 0`)
 }
 
