@@ -66,6 +66,10 @@ type Runs interface {
 	// ("exec:…"), absent ones left out. Tainted and expired entries are returned as
 	// they are: deciding is the caller's.
 	LookupCache(ctx context.Context, tenant string, keys []string, at time.Time) (map[string]CacheLookup, error)
+	// CacheStamps returns what tells whether an entry that was read before is still
+	// the one, absent keys left out. It reads no data and is cheap: it is asked before
+	// every use of an entry of the hot tier.
+	CacheStamps(ctx context.Context, tenant string, keys []string) (map[string]CacheStamp, error)
 	// NearestEntries returns the youngest entry of each of the steps of a workflow,
 	// without Data: what a manifest is compared with when there is no base. Steps
 	// that have none are left out; a driver may also leave out one whose youngest
@@ -80,7 +84,7 @@ type Runs interface {
 	// EvictCache removes entries that the filter names, at most limit, oldest used
 	// first, and returns how many. A live flight of an entry stays. Rows without an
 	// entry whose flight is dead go as well, and so do artifacts that nothing refers
-	// to any more.
+	// to any more; LooseBlobs then names their content.
 	EvictCache(ctx context.Context, filter CacheFilter, at time.Time, limit int) (int, error)
 	// TaintCache marks an entry bad; CodeNotFound when there is none.
 	TaintCache(ctx context.Context, tenant, key, why string) (rondo.CacheEntry, error)
@@ -109,6 +113,13 @@ type Runs interface {
 	RunArtifacts(ctx context.Context, tenant string, run rondo.ID, step string) ([]rondo.Artifact, error)
 	// BlobsInUse returns those of the content hashes that some artifact names.
 	BlobsInUse(ctx context.Context, hashes []string) (map[string]bool, error)
+	// LooseBlobs returns content of artifacts that went, with an evicted or replaced
+	// entry or with a purged run, and that no artifact names now; at most limit, those
+	// known for longest first. They are named until ForgetBlobs, in whatever process:
+	// bytes that could not be removed yet are found again after a restart. Artifacts
+	// of replaced entries go when they are met here, at most limit of them.
+	LooseBlobs(ctx context.Context, at time.Time, limit int) ([]LooseBlob, error)
+	ForgetBlobs(ctx context.Context, hashes []string) error
 
 	// RaisedByRuns returns events that are not confirmed, oldest first, of runs of
 	// whatever owner; ConfirmRaised forgets them.
@@ -213,6 +224,21 @@ type CacheLookup struct {
 	// does not know what became of its commit finds its own flight again by it.
 	Flying bool
 	Fence  int64
+}
+
+// CacheStamp says which result an entry is, without it.
+type CacheStamp struct {
+	CreatedAt  time.Time
+	OutputHash string
+	RunID      rondo.ID // that made it
+	ExpiresAt  time.Time
+	Tainted    bool
+}
+
+// LooseBlob is content that nothing names any more.
+type LooseBlob struct {
+	Hash  string
+	Since time.Time // when LooseBlobs first met it
 }
 
 // The kinds of signal.

@@ -23,8 +23,31 @@ func (s *Store) LookupCache(ctx context.Context, tenant string, keys []string, a
 		if row == nil {
 			continue
 		}
-		if lookup := (store.CacheLookup{Entry: copyEntry(row.entry), Flying: s.runs.alive(row.owner, at)}); lookup.Entry != nil || lookup.Flying {
+		lookup := store.CacheLookup{Entry: copyEntry(row.entry), Flying: s.runs.alive(row.owner, at)}
+		if lookup.Flying {
+			lookup.Fence = row.fence
+		}
+		if lookup.Entry != nil || lookup.Flying {
 			found[key] = lookup
+		}
+	}
+	return found, nil
+}
+
+// CacheStamps implements store.Runs.
+func (s *Store) CacheStamps(ctx context.Context, tenant string, keys []string) (map[string]store.CacheStamp, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := map[string]store.CacheStamp{}
+	for _, key := range keys {
+		if row := s.runs.cache[cacheName{tenant, key}]; row != nil && row.entry != nil {
+			e := row.entry
+			found[key] = store.CacheStamp{
+				CreatedAt: e.CreatedAt, OutputHash: e.OutputHash, RunID: e.RunID, ExpiresAt: e.ExpiresAt, Tainted: e.Tainted != "",
+			}
 		}
 	}
 	return found, nil

@@ -161,22 +161,6 @@ func (s *Store) RunArtifacts(ctx context.Context, tenant string, run rondo.ID, s
 	return s.runs.artifactsOf(tenant, ids), nil
 }
 
-// BlobsInUse implements store.Runs.
-func (s *Store) BlobsInUse(ctx context.Context, hashes []string) (map[string]bool, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	used := map[string]bool{}
-	for _, artifact := range s.runs.artifacts {
-		if slices.Contains(hashes, artifact.ContentHash) {
-			used[artifact.ContentHash] = true
-		}
-	}
-	return used, nil
-}
-
 // PurgeRuns implements store.Runs.
 func (s *Store) PurgeRuns(ctx context.Context, tenant string, before time.Time, limit int) (int, []string, error) {
 	if err := ctx.Err(); err != nil {
@@ -206,37 +190,4 @@ func (s *Store) PurgeRuns(ctx context.Context, tenant string, before time.Time, 
 		s.runs.signals = slices.DeleteFunc(s.runs.signals, func(signal store.RunSignal) bool { return signal.RunID == gone.run.ID })
 	}
 	return len(ended), s.runs.dropArtifacts(), nil
-}
-
-// dropArtifacts removes artifacts that neither a run nor an entry refers to, and
-// returns the hashes of their content.
-func (r *runs) dropArtifacts() []string {
-	used := map[rondo.ID]bool{}
-	for _, row := range r.ascending {
-		for _, step := range row.steps {
-			for _, id := range step.ArtifactIDs {
-				used[id] = true
-			}
-		}
-	}
-	for _, row := range r.cache {
-		if row.entry == nil {
-			continue
-		}
-		for _, id := range row.entry.ArtifactIDs {
-			used[id] = true
-		}
-	}
-	var hashes []string
-	for id, artifact := range r.artifacts {
-		if used[id] || r.byID[artifact.RunID] != nil {
-			continue
-		}
-		delete(r.artifacts, id)
-		if artifact.ContentHash != "" {
-			hashes = append(hashes, artifact.ContentHash)
-		}
-	}
-	slices.Sort(hashes)
-	return slices.Compact(hashes)
 }

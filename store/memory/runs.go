@@ -16,13 +16,15 @@ type runs struct {
 	ascending []*runRow // by id
 	cache     map[cacheName]*cacheRow
 	artifacts map[rondo.ID]rondo.Artifact
-	signals   []store.RunSignal // oldest first
-	raised    []store.RunRaised // oldest first
+	loose     map[string]time.Time // content of artifacts that went → since when that is known
+	signals   []store.RunSignal    // oldest first
+	raised    []store.RunRaised    // oldest first
 }
 
 func newRuns() runs {
 	return runs{
 		owners: map[string]time.Time{}, byID: map[rondo.ID]*runRow{}, cache: map[cacheName]*cacheRow{}, artifacts: map[rondo.ID]rondo.Artifact{},
+		loose: map[string]time.Time{},
 	}
 }
 

@@ -196,6 +196,12 @@ func (w *writing) runs(ctx context.Context, plan *sqlstore.RunPlan) error {
 		w.text = appendFlights(w.text, flightKeys(plan.Landed))
 		w.statement()
 	}
+	if len(plan.ReplacedEntries) > 0 {
+		w.add("INSERT IGNORE INTO artifact_uses (artifact_id, used_by) SELECT artifact_id, X'00' FROM artifact_uses WHERE used_by IN (")
+		w.text = appendRow(w.text, plan.ReplacedEntries)
+		w.add(")")
+		w.statement()
+	}
 	w.remove("artifact_uses WHERE used_by", plan.ReplacedEntries)
 	w.remove("run_signals WHERE id", plan.Obeyed)
 	w.remove("run_signals WHERE run_id", plan.EndedRuns)

@@ -50,10 +50,11 @@ func newRunQueries(t *sqlstore.Tables) *runQueries {
 		raised:       insert(&t.Raised, " ON CONFLICT DO NOTHING"),
 		changeFlights: "UPDATE flights f SET owner = v.owner, fence = v.fence FROM unnest(" + parameters(&t.Flights, "[]", 1) + ") AS v (" + t.Flights.Names("") + ") " +
 			"WHERE f.tenant_id = v.tenant_id AND f.name = v.name",
-		landed:          "DELETE FROM flights f USING unnest($1::text[], $2::bytea[]) AS v (tenant, name) WHERE f.tenant_id = v.tenant AND f.name = v.name",
-		obeyed:          "DELETE FROM run_signals WHERE id = ANY($1::uuid[])",
-		endedRuns:       "DELETE FROM run_signals WHERE run_id = ANY($1::uuid[])",
-		replacedEntries: "DELETE FROM artifact_uses WHERE used_by = ANY($1::bytea[])",
+		landed:    "DELETE FROM flights f USING unnest($1::text[], $2::bytea[]) AS v (tenant, name) WHERE f.tenant_id = v.tenant AND f.name = v.name",
+		obeyed:    "DELETE FROM run_signals WHERE id = ANY($1::uuid[])",
+		endedRuns: "DELETE FROM run_signals WHERE run_id = ANY($1::uuid[])",
+		replacedEntries: "WITH gone AS (DELETE FROM artifact_uses WHERE used_by = ANY($1::bytea[]) RETURNING artifact_id) " +
+			"INSERT INTO artifact_uses (artifact_id, used_by) SELECT artifact_id, '\\x00'::bytea FROM gone ON CONFLICT DO NOTHING",
 	}
 	q.changed = &sqlstore.Table{Name: t.Runs.Name, Columns: slices.Concat(t.Runs.Columns[:1], state)}
 	q.changeRuns = "UPDATE runs r SET " + assign(state, "v") + " FROM unnest(" + parameters(q.changed, "[]", 1) + ") AS v (" + q.changed.Names("") + ") WHERE r.id = v.id"

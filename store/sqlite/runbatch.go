@@ -125,22 +125,23 @@ func (b *runBatch) land(w *store.RunWrite, result *store.RunResult) error {
 		if _, err := b.exec(b.q.keep, sqlstore.EntryRow(w.Run.TenantID, name, landing.Fence, landing.Entry)...); err != nil {
 			return err
 		}
-		if len(landing.Entry.ArtifactIDs) == 0 {
-			continue
-		}
-		if err := b.entryUses(w.Run.TenantID, name, landing.Entry.ArtifactIDs); err != nil {
+		if err := b.entryUses(sqlstore.EntryUser(w.Run.TenantID, name), landing); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *runBatch) entryUses(tenant string, name []byte, artifacts []rondo.ID) error {
-	user := sqlstore.EntryUser(tenant, name)
-	if _, err := b.exec(b.q.dropUses, user); err != nil {
-		return err
+func (b *runBatch) entryUses(user []byte, landing *store.Landing) error {
+	if sqlstore.Replaces(landing) {
+		if _, err := b.exec(b.q.replaced, sqlstore.ReplacedUser, user); err != nil {
+			return err
+		}
+		if _, err := b.exec(b.q.dropUses, user); err != nil {
+			return err
+		}
 	}
-	return b.uses(artifacts, user)
+	return b.uses(landing.Entry.ArtifactIDs, user)
 }
 
 // takeOff decides the takeoffs of a write. A name that nobody knows, which most

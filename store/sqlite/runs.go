@@ -12,13 +12,14 @@ import (
 
 // runQueries are the texts of the statements that commit runs.
 type runQueries struct {
-	alive, runHead, insertRun       string
-	stepOn, change                  string // a run whose status and owner stay, or not
-	step                            string
-	takeOff, flight, entry, take    string
-	land, keep                      string
-	artifact, use, dropUses, raised string
-	obeyed, dropSignals             string
+	alive, runHead, insertRun    string
+	stepOn, change               string // a run whose status and owner stay, or not
+	step                         string
+	takeOff, flight, entry, take string
+	land, keep                   string
+	artifact, use, raised        string
+	replaced, dropUses           string // what an entry used goes to those that were replaced
+	obeyed, dropSignals          string
 }
 
 func newRunQueries(t *sqlstore.Tables) runQueries {
@@ -50,6 +51,7 @@ func newRunQueries(t *sqlstore.Tables) runQueries {
 		keep:        insert(&t.StepCache) + " ON CONFLICT (tenant_id, name) DO UPDATE SET " + set(t.StepCache.Columns[sqlstore.StepCacheKey:], "excluded.%s"),
 		artifact:    insert(&t.Artifacts),
 		use:         insert(&t.ArtifactUses) + " ON CONFLICT DO NOTHING",
+		replaced:    "INSERT OR IGNORE INTO artifact_uses (artifact_id, used_by) SELECT artifact_id, ?1 FROM artifact_uses WHERE used_by = ?2",
 		dropUses:    "DELETE FROM artifact_uses WHERE used_by = ?",
 		raised:      insert(&t.Raised) + " ON CONFLICT DO NOTHING",
 		obeyed:      "DELETE FROM run_signals WHERE id = ?",

@@ -20,11 +20,11 @@ func Runs(t *testing.T, h Harness) {
 		{"Signals", slices.Concat(runSignalTests, runRaisedTests)},
 		{"Outbox", runOutboxTests},
 		{"Reads", slices.Concat(runReadTests, runArtifactTests)},
-		{"Cache", slices.Concat(runLookupTests, runCacheTests, runEvictionTests)},
+		{"Cache", slices.Concat(runLookupTests, runStampTests, runCacheTests, runEvictionTests)},
 		{"Users", runUserTests},
 		{"Values", runValueTests},
 		{"Tenants", runTenantTests},
-		{"Retention", runPurgeTests},
+		{"Retention", slices.Concat(runPurgeTests, runBlobTests)},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {
 			for _, test := range chapter.tests {

@@ -17,12 +17,12 @@ var runLookupTests = []runTest{
 			keys = append(keys, digest(name))
 		}
 		same(d.t, "lookup", must(d.LookupCache(d.ctx(), "acme", keys, d.now))(d.t), map[string]store.CacheLookup{
-			digest("a"): {Entry: entries[0]}, digest("b"): {Entry: entries[1], Flying: true}, digest("c"): {Flying: true},
+			digest("a"): {Entry: entries[0]}, digest("b"): {Entry: entries[1], Flying: true, Fence: 2}, digest("c"): {Flying: true, Fence: 1},
 		})
 		same(d.t, "lookup of nothing", len(must(d.LookupCache(d.ctx(), "acme", nil, d.now))(d.t)), 0)
 		d.die(bob)
 		same(d.t, "when one has died", must(d.LookupCache(d.ctx(), "acme", keys, d.now))(d.t), map[string]store.CacheLookup{
-			digest("a"): {Entry: entries[0]}, digest("b"): {Entry: entries[1], Flying: true},
+			digest("a"): {Entry: entries[0]}, digest("b"): {Entry: entries[1], Flying: true, Fence: 2},
 		})
 	}},
 	{name: "tainted and expired entries are returned as they are", run: func(d *runDB) {
@@ -198,7 +198,7 @@ var runEvictionTests = []runTest{
 		if n := must(d.EvictCache(d.ctx(), store.CacheFilter{TenantID: "acme"}, d.now, 10))(d.t); n != 1 {
 			d.t.Fatalf("%d entries went, want 1", n)
 		}
-		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true, Fence: 2})
 		d.wantHeld("bob", d.flyKey(bob, "a"))
 		if !d.land(ann, digest("a"), flight.Fence, d.newEntry("a")) {
 			d.t.Fatal("it did not land")

@@ -117,7 +117,7 @@ var runCommitTests = []runTest{
 		same(d.t, "the third", d.stored(fresh), fresh)
 		same(d.t, "the refused run", d.stored(&before), &before)
 		same(d.t, "its steps", d.stepsOf(stale), []rondo.RunStep(nil))
-		same(d.t, "its landing", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "its landing", d.cached("a"), store.CacheLookup{Flying: true, Fence: 1})
 		same(d.t, "its takeoff", d.cached("b"), store.CacheLookup{})
 		same(d.t, "its artifact", must(d.Artifacts(d.ctx(), "acme", []rondo.ID{refused.Artifacts[0].ID}))(d.t), []rondo.Artifact(nil))
 		same(d.t, "its events", must(d.RaisedByRuns(d.ctx(), 10))(d.t), []store.RunRaised(nil))

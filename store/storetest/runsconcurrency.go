@@ -114,7 +114,7 @@ var runConcurrencyTests = []runTest{
 		w.Landings = []store.Landing{{Name: digest("a"), Fence: 1, Entry: d.newEntry("a")}}
 		d.wantLost("the late write", late.tryAs(ann, w)[0].Err)
 		same(d.t, "steps", d.stepsOf(run), before)
-		same(d.t, "cache", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "cache", d.cached("a"), store.CacheLookup{Flying: true, Fence: 2})
 	}},
 	{name: "of two that resume a run one wins", run: func(d *runDB) {
 		run := d.start(nil)

@@ -43,7 +43,7 @@ var runTakeoffTests = []runTest{
 		d.wantTaken("the first", flights[0], 1, false)
 		d.wantTaken("the second", flights[1], 1, false)
 		same(d.t, "steps", d.stepsOf(run), []rondo.RunStep{w.Takeoffs[0].Step, w.Takeoffs[1].Step})
-		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true, Fence: 1})
 	}},
 	{name: "a flight of someone alive is held, also by another run of the same process", run: func(d *runDB) {
 		d.wantTaken("ann", d.flyKey(ann, "a"), 1, false)
@@ -57,6 +57,8 @@ var runTakeoffTests = []runTest{
 		}
 		d.wantTaken("an execution", d.fly(ann, d.execution("exec:1:a:x")), 1, false)
 		d.wantHeld("the same", d.fly(bob, d.execution("exec:1:a:x")))
+		same(d.t, "lookup of an execution", must(d.LookupCache(d.ctx(), "acme", []string{"exec:1:a:x", "exec:1:b:x"}, d.now))(d.t),
+			map[string]store.CacheLookup{"exec:1:a:x": {Flying: true, Fence: 1}})
 	}},
 	{name: "two takeoffs of one name in a batch: the first wins", run: func(d *runDB) {
 		first, second := d.newRun(), d.newRun()
@@ -79,10 +81,12 @@ var runTakeoffTests = []runTest{
 		same(d.t, "lookup", d.cached("a"), store.CacheLookup{})
 		d.wantTaken("bob", d.flyKey(bob, "a"), 2, true)
 		d.wantTaken("bob's execution", d.fly(bob, d.execution("exec:1:a:x")), 2, true)
+		same(d.t, "lookup of an execution taken over", must(d.LookupCache(d.ctx(), "acme", []string{"exec:1:a:x"}, d.now))(d.t),
+			map[string]store.CacheLookup{"exec:1:a:x": {Flying: true, Fence: 2}})
 		if d.land(ann, digest("a"), 1, d.newEntry("a")) || d.land(ann, "exec:1:a:x", 1, nil) {
 			d.t.Fatal("a late writer landed")
 		}
-		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true, Fence: 2})
 		entry := d.newEntry("a")
 		if !d.land(bob, digest("a"), 2, entry) {
 			d.t.Fatal("the holder did not land")
@@ -123,7 +127,7 @@ var runTakeoffTests = []runTest{
 		old := d.keep(d.newEntry("a"))
 		flight := d.fly(bob, d.takeoffAgain("a"))
 		d.wantTaken("again", flight, 2, false)
-		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Entry: old, Flying: true})
+		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Entry: old, Flying: true, Fence: 2})
 		if got := d.flyKey(ann, "a"); got.Entry == nil {
 			d.t.Fatalf("the old entry does not count while another is computed: %+v", got)
 		}
@@ -184,7 +188,7 @@ var runLandingTests = []runTest{
 			{Name: digest("a"), Fence: 1, Entry: d.newEntry("a")}, {Name: digest("b"), Fence: 1, Entry: d.newEntry("b")}, {Name: digest("c"), Fence: 1, Entry: d.newEntry("c")},
 		}
 		same(d.t, "landed", d.commitAs(ann, w).Landed, []bool{false, true, false})
-		same(d.t, "what was lost", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "what was lost", d.cached("a"), store.CacheLookup{Flying: true, Fence: 2})
 		same(d.t, "what was not", d.cached("b"), store.CacheLookup{Entry: w.Landings[1].Entry})
 		same(d.t, "what was never taken", d.cached("c"), store.CacheLookup{})
 		if got := d.stepsOf(run); len(got) != 2 || got[1].Status != rondo.RunStepCompleted {
@@ -201,7 +205,7 @@ var runLandingTests = []runTest{
 		if d.land(bob, digest("a"), 1, d.newEntry("a")) {
 			d.t.Fatal("another process landed the flight")
 		}
-		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true})
+		same(d.t, "lookup", d.cached("a"), store.CacheLookup{Flying: true, Fence: 1})
 	}},
 	{name: "a landing without an entry gives the flight back", run: func(d *runDB) {
 		flight := d.flyKey(ann, "a")

@@ -32,6 +32,20 @@ func paddedNames(keys []string) []any {
 	return marks
 }
 
+// The questions about keys, before their parameters.
+const (
+	flightsOf = "SELECT f.name, f.fence FROM flights f JOIN run_owners o ON o.owner = f.owner WHERE o.alive_until > ? AND f.tenant_id = ? AND f.name IN ("
+	stampsOf  = "SELECT name, created_at, output_hash, run_id, expires_at, CASE WHEN tainted IS NULL THEN 0 ELSE 1 END FROM step_cache WHERE tenant_id = ? AND name IN ("
+)
+
+var entriesOf = "SELECT " + (&Table{Columns: stepCacheColumns}).Names("") + " FROM step_cache WHERE tenant_id = ? AND name IN ("
+
+// AskedOften reports whether a query is one of the few that every turn of a
+// conversation and every step of a run asks: a driver may keep it prepared.
+func AskedOften(query string) bool {
+	return query == LoadConversation || strings.HasPrefix(query, entriesOf) || strings.HasPrefix(query, flightsOf) || strings.HasPrefix(query, stampsOf)
+}
+
 // LookupCache implements store.Runs.
 func (c *Cold) LookupCache(ctx context.Context, tenant string, keys []string, at time.Time) (map[string]store.CacheLookup, error) {
 	found := make(map[string]store.CacheLookup)
@@ -48,16 +62,16 @@ func (c *Cold) LookupCache(ctx context.Context, tenant string, keys []string, at
 				found[byName[string(stored.Name)]] = store.CacheLookup{Entry: &stored.Entry}
 			}
 			return err
-		}, "SELECT "+c.tables.StepCache.Names("")+" FROM step_cache WHERE tenant_id = ? AND name IN ("+Marks(len(names))+")", append([]any{tenant}, names...)...)
+		}, entriesOf+Marks(len(names))+")", append([]any{tenant}, names...)...)
 		if err == nil {
 			err = c.reader().each(ctx, func(values []any) error {
 				r := reader{values: values}
 				key := byName[string(r.bytes())]
 				lookup := found[key]
-				lookup.Flying = true
+				lookup.Flying, lookup.Fence = true, r.int()
 				found[key] = lookup
 				return r.err
-			}, "SELECT f.name FROM flights f JOIN run_owners o ON o.owner = f.owner WHERE o.alive_until > ? AND f.tenant_id = ? AND f.name IN ("+Marks(len(names))+")",
+			}, flightsOf+Marks(len(names))+")",
 				append([]any{at.UnixMicro(), tenant}, names...)...)
 		}
 		if err != nil {

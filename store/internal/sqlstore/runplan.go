@@ -19,7 +19,7 @@ type RunPlan struct {
 	Unknown                            [][]any // the keys of those of NewFlights that must have no entry when they are there
 	Landed                             [][]any // the keys of flights that are there no more
 	Artifacts, Uses, Raised            [][]any
-	Obeyed, EndedRuns, ReplacedEntries []any // signals, runs without signals, users of artifacts
+	Obeyed, EndedRuns, ReplacedEntries []any // signals, runs without signals, users of artifacts that are ReplacedUser now
 	Outgoing                           []rondo.Outgoing
 
 	sender []int // whose result the number of each outgoing event belongs to
@@ -160,13 +160,17 @@ func (p *planner) land(w *store.RunWrite, result *store.RunResult) {
 		}
 		name := []byte(key.Name)
 		p.Entries = append(p.Entries, EntryRow(key.Tenant, name, landing.Fence, landing.Entry))
-		if len(landing.Entry.ArtifactIDs) > 0 {
-			user := EntryUser(key.Tenant, name)
+		user := EntryUser(key.Tenant, name)
+		if Replaces(landing) {
 			p.ReplacedEntries = append(p.ReplacedEntries, user)
-			p.use(landing.Entry.ArtifactIDs, user)
 		}
+		p.use(landing.Entry.ArtifactIDs, user)
 	}
 }
+
+// Replaces reports whether a landing may bring an entry in place of another: the
+// first flight of a name that has no entry has fence 1.
+func Replaces(l *store.Landing) bool { return l.Entry != nil && l.Fence > 1 }
 
 // takeOff plans the takeoffs of a write.
 func (p *planner) takeOff(nr int, w *store.RunWrite) error {

@@ -80,39 +80,6 @@ func (c *Cold) sweepFlights(ctx context.Context, at time.Time) error {
 	})
 }
 
-// dropUses forgets what a run or an entry used, with the artifacts that nothing
-// else uses, and returns the hashes of their content.
-func (s session) dropUses(ctx context.Context, user []byte) ([]string, error) {
-	ids, err := list(ctx, s, readID, "SELECT artifact_id FROM artifact_uses WHERE used_by = ? ORDER BY artifact_id", user)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	if _, err := s.exec(ctx, "DELETE FROM artifact_uses WHERE used_by = ?", user); err != nil {
-		return nil, err
-	}
-	var hashes []string
-	for _, id := range ids {
-		free, err := list(ctx, s, func(values []any) (string, error) {
-			r := reader{values: values}
-			hash := r.digest()
-			return hash, wrapRead("artifact", r.err)
-		}, "SELECT content_hash FROM artifacts WHERE id = ? AND NOT EXISTS (SELECT 1 FROM artifact_uses WHERE artifact_id = ?)", ID(id), ID(id))
-		if err != nil {
-			return nil, err
-		}
-		if len(free) == 0 {
-			continue
-		}
-		if _, err := s.exec(ctx, "DELETE FROM artifacts WHERE id = ?", ID(id)); err != nil {
-			return nil, err
-		}
-		if free[0] != "" {
-			hashes = append(hashes, free[0])
-		}
-	}
-	return hashes, nil
-}
-
 // unneeded is the condition for runs r that have ended and are not the base of one
 // that has not.
 const unneeded = "r.live IS NULL AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.base_id = r.id AND b.live = 1)"

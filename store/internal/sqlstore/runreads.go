@@ -131,23 +131,3 @@ func (c *Cold) RunArtifacts(ctx context.Context, tenant string, run rondo.ID, st
 	}
 	return c.Artifacts(ctx, tenant, ids)
 }
-
-// BlobsInUse implements store.Runs.
-func (c *Cold) BlobsInUse(ctx context.Context, hashes []string) (map[string]bool, error) {
-	used := map[string]bool{}
-	for chunk := range slices.Chunk(hashes, maxParameters) {
-		args := make([]any, len(chunk))
-		for i, hash := range chunk {
-			args[i] = digestBytes(hash)
-		}
-		err := c.reader().each(ctx, func(values []any) error {
-			r := reader{values: values}
-			used[r.digest()] = true
-			return r.err
-		}, "SELECT DISTINCT content_hash FROM artifacts WHERE content_hash IN ("+Marks(len(args))+")", args...)
-		if err != nil {
-			return nil, c.wrap("look for blobs in use", err)
-		}
-	}
-	return used, nil
-}
