@@ -147,6 +147,9 @@ func (sh *shard) resume(d *driven) {
 	})
 	var failed []int
 	for _, i := range ready {
+		if d.closed { // one of them could not go on, and that ended the run
+			return
+		}
 		st := d.step(i)
 		switch st.phase {
 		case phaseFailed:

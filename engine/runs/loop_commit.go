@@ -186,7 +186,11 @@ func (sh *shard) refused(d *driven, err error) {
 // fail ends a run with nothing but its error.
 func (sh *shard) fail(d *driven, why *rondo.RunError) {
 	replies, signals := d.next.replies, d.next.signals
-	d.next = pending{replies: replies, signals: signals}
+	landings, manifests := d.next.landings, d.next.manifests
+	for i := range landings {
+		landings[i].Entry = nil // the flight goes back without it
+	}
+	d.next = pending{replies: replies, signals: signals, landings: landings, manifests: manifests}
 	d.broken = true
 	for i, st := range d.steps {
 		if st != nil {

@@ -16,6 +16,11 @@ type asked struct {
 	q plan.Question
 }
 
+// ready reports whether the step is still to be decided about.
+func (r ref) ready() bool {
+	return !r.d.gone && !r.d.closed && r.d.steps[r.step].phase == phaseReady
+}
+
 // settle decides about every step that is ready: all that need it are looked up in
 // one go, before any of them takes a slot.
 func (sh *shard) settle(ctx context.Context) {
@@ -24,7 +29,7 @@ func (sh *shard) settle(ctx context.Context) {
 	var look, why []asked
 	for _, r := range ready {
 		st := r.d.steps[r.step]
-		if r.d.gone || r.d.closed || st.phase != phaseReady || !sh.resolve(r.d, r.step) {
+		if !r.ready() || !sh.resolve(r.d, r.step) {
 			continue
 		}
 		a := asked{r, sh.question(r.d, r.step)}
@@ -93,8 +98,12 @@ func (sh *shard) question(d *driven, i int) plan.Question {
 }
 
 // decide does with a step what is right for it. Misses that need a reason are
-// gathered in why.
+// gathered in why. Nothing is done about a step that is not ready any more: another
+// of the same round may have failed and ended its run.
 func (sh *shard) decide(a asked, why []asked) []asked {
+	if !a.ready() {
+		return why
+	}
 	d, i := a.d, a.step
 	st := d.steps[i]
 	verdict := plan.Decide(&d.w.Steps[i], a.q)
@@ -152,6 +161,9 @@ func (sh *shard) lookUp(ctx context.Context, look, why []asked) []asked {
 	}
 	var check []checked
 	for _, a := range look {
+		if !a.ready() {
+			continue
+		}
 		found := plan.Found{}
 		if k := known[flight{a.d.run.TenantID, a.q.Keyed.Key}]; k != nil {
 			found = *k

@@ -192,6 +192,12 @@ func (sh *shard) cancelSteps(d *driven) {
 		case phaseWorking, phaseRemote:
 			sh.land(d, i, nil)
 		default:
+			if st.phase == phaseTaking {
+				d.withdraw(i)
+				if st.asked { // its row is there: it is that attempt that is cancelled
+					break
+				}
+			}
 			if st.attempt > 0 {
 				st.attempt++
 			}
@@ -205,6 +211,21 @@ func (sh *shard) cancelSteps(d *driven) {
 	}
 	sh.ready = slices.DeleteFunc(sh.ready, func(r ref) bool { return r.d == d })
 	sh.mark(d)
+}
+
+// withdraw takes the takeoff of a step out of the next commit.
+func (d *driven) withdraw(i int) {
+	n, st := &d.next, d.steps[i]
+	k := slices.Index(n.taking, i)
+	if k < 0 {
+		return
+	}
+	n.taking = slices.Delete(n.taking, k, k+1)
+	n.takeoffs = slices.Delete(n.takeoffs, k, k+1)
+	st.tries--
+	if !st.asked {
+		st.attempt--
+	}
 }
 
 // cancelRun ends a run; why is "" when a person wants it.
@@ -231,9 +252,22 @@ func (sh *shard) endIfOver(d *driven) {
 	}
 }
 
+// endRun ends a run with the next commit. Whatever happened before, a run that has
+// ended holds no flight and takes none: nobody would give it back.
 func (sh *shard) endRun(d *driven, status rondo.RunStatus, why *rondo.RunError) {
 	now := sh.s.now()
 	d.closed = true
+	sh.queue.remove(d)
+	for i, st := range d.steps {
+		switch {
+		case st == nil:
+		case st.phase == phaseTaking:
+			d.withdraw(i)
+			sh.letGo(d, i, st)
+		case st.fence > 0:
+			sh.land(d, i, nil)
+		}
+	}
 	d.run.Status, d.run.Error, d.run.CompletedAt = status, why, now
 	d.run.Seq++
 	d.tellEnded(now, sh.s.cfg.IDs.New())
