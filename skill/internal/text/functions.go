@@ -17,13 +17,15 @@ import (
 func (r *rendering) functions() template.FuncMap {
 	return template.FuncMap{
 		turnName:  r.turn,
+		enterName: r.enter,
+		leaveName: r.leave,
 		maybeName: maybeValue,
 
 		"print":    func(args ...any) (string, error) { return r.bounded(fmt.Sprint, args...) },
 		"println":  func(args ...any) (string, error) { return r.bounded(fmt.Sprintln, args...) },
 		"printf":   r.printf,
-		"html":     func(args ...any) (string, error) { return r.bounded(template.HTMLEscaper, args...) },
-		"js":       func(args ...any) (string, error) { return r.bounded(template.JSEscaper, args...) },
+		"html":     r.escaped(template.HTMLEscape),
+		"js":       r.escaped(template.JSEscape),
 		"urlquery": func(args ...any) (string, error) { return r.bounded(template.URLQueryEscaper, args...) },
 		"urlpart":  func(args ...any) (string, error) { return r.bounded(urlPart, args...) },
 		"call":     func(any, ...any) (string, error) { return "", errors.New("nothing can be called") },
@@ -36,8 +38,8 @@ func (r *rendering) functions() template.FuncMap {
 		"upper":     r.one(strings.ToUpper),
 		"trim":      r.one(strings.TrimSpace),
 		"replace":   r.replace,
-		"split":     func(separator, s string) []string { return strings.Split(s, separator) },
-		"lines":     func(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") },
+		"split":     r.split,
+		"lines":     func(s string) ([]string, error) { return r.split("\n", strings.TrimSuffix(s, "\n")) },
 		"join":      r.join,
 		"contains":  func(part, s string) bool { return strings.Contains(s, part) },
 		"hasPrefix": func(prefix, s string) bool { return strings.HasPrefix(s, prefix) },
@@ -48,26 +50,6 @@ func (r *rendering) functions() template.FuncMap {
 	}
 }
 
-// whole passes a text on that is not too long.
-func (r *rendering) whole(s string) (string, error) {
-	if int64(len(s)) > r.limit {
-		return "", errTooLong
-	}
-	return s, nil
-}
-
-// bounded makes a text of arguments that are not too long together.
-func (r *rendering) bounded(make func(...any) string, args ...any) (string, error) {
-	return r.whole(make(args...))
-}
-
-func (r *rendering) printf(format string, args ...any) (string, error) {
-	if strings.Contains(format, "*") {
-		return "", errors.New("printf takes no width from its arguments")
-	}
-	return r.whole(fmt.Sprintf(format, args...))
-}
-
 func (r *rendering) one(change func(string) string) func(string) (string, error) {
 	return func(s string) (string, error) { return r.whole(change(s)) }
 }
@@ -76,7 +58,18 @@ func (r *rendering) replace(old, with, s string) (string, error) {
 	if int64(len(s))+int64(strings.Count(s, old))*int64(len(with)) > r.limit {
 		return "", errTooLong
 	}
-	return strings.ReplaceAll(s, old, with), nil
+	return r.whole(strings.ReplaceAll(s, old, with))
+}
+
+func (r *rendering) split(separator, s string) ([]string, error) {
+	parts := strings.Count(s, separator) + 1
+	if parts > maxTurns {
+		return nil, errTurns
+	}
+	if err := r.spend(parts * bytesPerPart); err != nil {
+		return nil, err
+	}
+	return strings.Split(s, separator), nil
 }
 
 func (r *rendering) indent(spaces int, s string) (string, error) {
@@ -96,16 +89,20 @@ func (r *rendering) join(separator string, list any) (string, error) {
 		if i > 0 {
 			out.WriteString(separator)
 		}
-		fmt.Fprint(&out, value.Index(i).Interface())
-		if int64(out.Len()) > r.limit {
+		element := value.Index(i).Interface()
+		if int64(out.Len())+least(r.limit, element) > r.limit {
 			return "", errTooLong
 		}
+		fmt.Fprint(&out, element)
 	}
-	return out.String(), nil
+	return r.whole(out.String())
 }
 
 // json writes a value as JSON, members in order.
 func (r *rendering) json(value any) (string, error) {
+	if least(r.limit, value) > r.limit {
+		return "", errTooLong
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -2,8 +2,10 @@
 //
 // # Guarantees
 //
-//  1. A rendering ends: its output, the size of every value that a function makes,
-//     the turns of its loops and its time are bounded, and it stops when ctx ends.
+//  1. A rendering ends: its output, the size of every value that a function makes and
+//     of all of them together, the turns of its loops, the depth of its templates and
+//     its time are bounded, and it stops when ctx ends. A value is measured before it
+//     is made: none that is too large ever is.
 //  2. A member that the input does not have is an error, except where a template asks
 //     for it: in the condition of if and with, and in and, or, not, default and has.
 //  3. Functions read no clock, file, network or environment: equal inputs give equal
@@ -32,6 +34,7 @@ import (
 const (
 	MaxSource = 64 << 10
 	maxTurns  = 200_000 // of all loops and templates together
+	maxDepth  = 1_000   // of templates within templates
 	maxTime   = 5 * time.Second
 )
 
@@ -60,7 +63,7 @@ func parseWith(name, source string, rewrite func(*parse.ActionNode)) (*Template,
 		}
 		w := &walker{rewrite: rewrite}
 		w.list(each.Root)
-		each.Root.Nodes = append([]parse.Node{turn()}, each.Root.Nodes...)
+		each.Root.Nodes = append([]parse.Node{action(enterName)}, append(each.Root.Nodes, action(leaveName))...)
 	}
 	return &Template{parsed}, nil
 }
@@ -95,13 +98,16 @@ func (t *Template) Render(ctx context.Context, input json.RawMessage, limit int6
 type rendering struct {
 	out   bytes.Buffer
 	limit int64
+	made  int64 // bytes of all that functions made
 	turns int
+	depth int
 	over  func() error
 }
 
 var (
 	errTooLong = errors.New("the text becomes too large")
 	errTurns   = errors.New("it takes too many turns")
+	errDepth   = errors.New("its templates use each other too deeply")
 	errTime    = errors.New("it takes too long")
 )
 
@@ -111,6 +117,21 @@ func (r *rendering) Write(p []byte) (int, error) {
 		return 0, errTooLong
 	}
 	return r.out.Write(p)
+}
+
+// enter is called at the beginning of every template.
+func (r *rendering) enter() (string, error) {
+	r.depth++
+	if r.depth > maxDepth {
+		return "", errDepth
+	}
+	return r.turn()
+}
+
+// leave is called at the end of every template.
+func (r *rendering) leave() string {
+	r.depth--
+	return ""
 }
 
 // turn is called by every turn of a loop and every template.
@@ -130,7 +151,7 @@ var valuesIn = regexp.MustCompile(`(can't iterate over|can't handle|invalid valu
 
 // problem is an execution error without values.
 func problem(err error) error {
-	for _, bound := range []error{errTurns, errTime} {
+	for _, bound := range []error{errTurns, errDepth, errTime} {
 		if errors.Is(err, bound) {
 			return rondo.Invalid(bound.Error())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -62,21 +63,24 @@ func TestTemplatesRender(t *testing.T) {
 func TestWhatCannotBeRenderedSaysWhereAndNoValue(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
-		`{{.absent}}`:                         `map has no entry for key "absent"`,
-		"\n\n  {{.deep.absent}}":              "test:3:",
-		`{{.absent | default "red"}}`:         `no entry for key "absent"`,
-		`{{range .secret}}{{end}}`:            "what is there",
-		`{{range .n}}{{template "x"}}{{end}}`: `"x" not defined`,
-		`{{.secret.x}}`:                       "can't evaluate field x",
-		`{{index .list 9}}`:                   "out of range",
-		`{{add .secret 1}}`:                   "wrong type",
-		`{{if gt .secret 5}}{{end}}`:          "what is there",
-		`{{call .secret}}`:                    "nothing can be called",
-		`{{printf "%*d" 100000 1}}`:           "takes no width",
-		`{{.title.Foo}}`:                      "can't evaluate field Foo",
-		`{{`:                                  "test:1",
-		`{{nope}}`:                            `"nope" not defined`,
-		`{{env "HOME"}}`:                      `"env" not defined`,
+		`{{.absent}}`:                              `map has no entry for key "absent"`,
+		"\n\n  {{.deep.absent}}":                   "test:3:",
+		`{{.absent | default "red"}}`:              `no entry for key "absent"`,
+		`{{range .secret}}{{end}}`:                 "what is there",
+		`{{range .n}}{{template "x"}}{{end}}`:      `"x" not defined`,
+		`{{.secret.x}}`:                            "can't evaluate field x",
+		`{{index .list 9}}`:                        "out of range",
+		`{{add .secret 1}}`:                        "wrong type",
+		`{{if gt .secret 5}}{{end}}`:               "what is there",
+		`{{call .secret}}`:                         "nothing can be called",
+		`{{printf "%*d" 100000 1}}`:                "no width from its arguments",
+		`{{printf "%1001d" 1}}`:                    "up to 1000",
+		`{{printf "%.99999999999999999999f" 1.5}}`: "up to 1000",
+		`{{printf "%[2]d" 1}}`:                     "an argument that it does not have",
+		`{{.title.Foo}}`:                           "can't evaluate field Foo",
+		`{{`:                                       "test:1",
+		`{{nope}}`:                                 `"nope" not defined`,
+		`{{env "HOME"}}`:                           `"env" not defined`,
 	} {
 		got, err := render(t, source, 1000)
 		if err == nil || rondo.CodeOf(err) != rondo.CodeInvalid || !strings.Contains(err.Error(), want) {
@@ -93,6 +97,12 @@ func TestNoTemplateRunsAway(t *testing.T) {
 	for name, source := range map[string]string{
 		"output":                         `{{range 100000}}0123456789{{end}}`,
 		"one wide number":                `{{printf "%900000d" 1}}`,
+		"many wide numbers":              `{{printf "` + strings.Repeat("%1000[1]d", 6000) + `" 1}}`,
+		"one argument many times":        `{{$s := printf "%1000d" 1}}{{printf "` + strings.Repeat("%[1]s", 9000) + `" $s}}`,
+		"many variables":                 `{{$s := printf "%1000d" 1}}{{range 5}}{{$s = print $s $s}}{{end}}{{range 100000}}{{$x := print $s}}{{end}}`,
+		"values of deep templates":       `{{define "t"}}{{$x := print . "x"}}{{template "t" $x}}{{end}}{{template "t" "x"}}`,
+		"a list of many":                 `{{$s := printf "%1000d" 1}}{{range 6}}{{$s = print $s $s}}{{end}}{{range 100}}{{range $i, $x := split "" $s}}{{break}}{{end}}{{end}}`,
+		"escaped into more":              `{{$s := "\"\"\"\"\"\"\"\"\"\""}}{{range 13}}{{$s = print $s $s}}{{end}}{{html $s}}`,
 		"an idle loop":                   `{{range 1000000000000}}{{end}}`,
 		"loops in loops":                 `{{range 10000}}{{range 10000}}{{end}}{{end}}`,
 		"a doubling text":                `{{$s := "xx"}}{{range 100}}{{$s = printf "%s%s" $s $s}}{{end}}`,
@@ -143,6 +153,30 @@ func TestURLsKeepTheirShape(t *testing.T) {
 		got, err := parsed.Render(t.Context(), json.RawMessage(data), 1000)
 		if err != nil || string(got) != want {
 			t.Errorf("%s gives %q, %v, want %q", source, got, err, want)
+		}
+	}
+}
+
+// A tenant's template must not take the memory that all tenants share: what would be
+// too large is not made first and measured then.
+func TestWhatIsTooLargeIsNeverMade(t *testing.T) {
+	const limit, most = 1 << 20, 160 << 20
+	for name, source := range map[string]string{
+		"many wide numbers":  `{{printf "` + strings.Repeat("%999999[1]d", 400) + `" 1}}`,
+		"one argument often": `{{$s := printf "%1000d" 1}}{{range 9}}{{$s = print $s $s}}{{end}}{{printf "` + strings.Repeat("%[1]s", 4000) + `" $s}}`,
+		"one printed often":  `{{$s := printf "%1000d" 1}}{{range 9}}{{$s = print $s $s}}{{end}}{{print` + strings.Repeat(" $s", 4000) + `}}`,
+		"one escaped often":  `{{$s := printf "%1000d" 1}}{{range 9}}{{$s = print $s $s}}{{end}}{{html` + strings.Repeat(" $s", 4000) + `}}`,
+		"one kept often":     `{{$s := printf "%1000d" 1}}{{range 9}}{{$s = print $s $s}}{{end}}{{define "t"}}{{$x := print .}}{{template "t" $x}}{{end}}{{template "t" $s}}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := render(t, source, limit)
+		runtime.ReadMemStats(&after)
+		if rondo.CodeOf(err) != rondo.CodeInvalid {
+			t.Errorf("%s: %v, want an error", name, err)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > most {
+			t.Errorf("%s: %d MB are made, want at most %d", name, made>>20, most>>20)
 		}
 	}
 }

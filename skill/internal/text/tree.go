@@ -10,6 +10,8 @@ import (
 // Names that templates get and nobody writes.
 const (
 	turnName  = "_turn"
+	enterName = "_enter"
+	leaveName = "_leave"
 	maybeName = "_maybe"
 )
 
@@ -42,7 +44,7 @@ func (w *walker) list(list *parse.ListNode) {
 			w.pipe(n.Pipe)
 			w.list(n.List)
 			w.list(n.ElseList)
-			n.List.Nodes = append([]parse.Node{turn()}, n.List.Nodes...)
+			n.List.Nodes = append([]parse.Node{action(turnName)}, n.List.Nodes...)
 		case *parse.TemplateNode:
 			w.pipe(n.Pipe)
 		}
@@ -100,9 +102,9 @@ func maybe(node parse.Node) parse.Node {
 	return firstPipe(source+")", from).Cmds[0].Args[0]
 }
 
-// turn is the action that counts.
-func turn() parse.Node {
-	return &parse.ActionNode{NodeType: parse.NodeAction, Pipe: firstPipe(turnName, ".")}
+// action calls a function that counts.
+func action(name string) parse.Node {
+	return &parse.ActionNode{NodeType: parse.NodeAction, Pipe: firstPipe(name, ".")}
 }
 
 // escapeActions adds the escaping of a URL to a value that is printed.
