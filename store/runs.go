@@ -98,6 +98,9 @@ type Runs interface {
 	// RunSteps returns the attempts of a run's steps whose Seq is above after, by
 	// Seq. Without data it leaves Data, Manifest and Debug out.
 	RunSteps(ctx context.Context, run rondo.ID, after int64, withData bool) ([]rondo.RunStep, error)
+	// RunStepData returns the attempts of one step of a run with data, by Seq. What the
+	// other steps gave is not read.
+	RunStepData(ctx context.Context, run rondo.ID, step string) ([]rondo.RunStep, error)
 	// CountRunSteps counts the steps of runs by the status of their last attempt.
 	// Pending ones are not in it.
 	CountRunSteps(ctx context.Context, runs []rondo.ID) (map[rondo.ID]map[rondo.RunStepStatus]int, error)

@@ -104,7 +104,7 @@ type StepOutput struct {
 // StepOutput returns one step with data. A step that is pending has no attempts;
 // one that the workflow does not have is CodeNotFound.
 func (s *Service) StepOutput(ctx context.Context, p rondo.Principal, id rondo.ID, step string) (StepOutput, error) {
-	_, w, rows, err := s.history(ctx, p.Tenant, id, true)
+	run, w, err := s.frozen(ctx, p.Tenant, id)
 	if err != nil {
 		return StepOutput{}, err
 	}
@@ -113,10 +113,8 @@ func (s *Service) StepOutput(ctx context.Context, p rondo.Principal, id rondo.ID
 		return StepOutput{}, noStep(step)
 	}
 	var out StepOutput
-	for _, row := range rows {
-		if row.StepID == step {
-			out.Attempts = append(out.Attempts, row)
-		}
+	if out.Attempts, err = s.store.RunStepData(ctx, run.ID, step); err != nil {
+		return StepOutput{}, rondo.Op("read a step of a run", err)
 	}
 	byAttempt(out.Attempts)
 	out.Step = rondo.RunStep{RunID: id, StepID: step, Skill: w.Steps[i].Skill, Status: rondo.RunStepPending}
@@ -133,17 +131,23 @@ func noStep(step string) error {
 // history reads a run, the workflow it was started with, and the attempts of its
 // steps.
 func (s *Service) history(ctx context.Context, tenant string, id rondo.ID, withData bool) (*rondo.Run, *plan.Workflow, []rondo.RunStep, error) {
-	run, err := s.store.Run(ctx, tenant, id)
+	run, w, err := s.frozen(ctx, tenant, id)
 	if err != nil {
-		return nil, nil, nil, rondo.Op("read a run", err)
-	}
-	w, err := s.cfg.Definitions.Frozen(ctx, tenant, run.DefinitionHash)
-	if err != nil {
-		return nil, nil, nil, rondo.Op("read the workflow of a run", err)
+		return nil, nil, nil, err
 	}
 	rows, err := s.store.RunSteps(ctx, id, 0, withData)
 	if err != nil {
 		return nil, nil, nil, rondo.Op("read the steps of a run", err)
 	}
 	return run, w, rows, nil
+}
+
+// frozen reads a run and the workflow it was started with.
+func (s *Service) frozen(ctx context.Context, tenant string, id rondo.ID) (*rondo.Run, *plan.Workflow, error) {
+	run, err := s.store.Run(ctx, tenant, id)
+	if err != nil {
+		return nil, nil, rondo.Op("read a run", err)
+	}
+	w, err := s.cfg.Definitions.Frozen(ctx, tenant, run.DefinitionHash)
+	return run, w, rondo.Op("read the workflow of a run", err)
 }

@@ -68,11 +68,30 @@ func (s *Store) RunSteps(ctx context.Context, run rondo.ID, after int64, withDat
 	return found, nil
 }
 
+// RunStepData implements store.Runs.
+func (s *Store) RunStepData(ctx context.Context, run rondo.ID, step string) ([]rondo.RunStep, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.runs.byID[run]
+	if row == nil {
+		return nil, nil
+	}
+	return row.sortedOf(func(id string) bool { return id == step }), nil
+}
+
 // sorted is a copy of every attempt, by Seq.
-func (row *runRow) sorted() []rondo.RunStep {
-	steps := make([]rondo.RunStep, 0, len(row.steps))
-	for _, step := range row.steps {
-		steps = append(steps, copyRunStep(&step))
+func (row *runRow) sorted() []rondo.RunStep { return row.sortedOf(func(string) bool { return true }) }
+
+// sortedOf is a copy of every attempt of some steps, by Seq.
+func (row *runRow) sortedOf(wanted func(stepID string) bool) []rondo.RunStep {
+	var steps []rondo.RunStep
+	for key, step := range row.steps {
+		if wanted(key.step) {
+			steps = append(steps, copyRunStep(&step))
+		}
 	}
 	slices.SortFunc(steps, func(a, b rondo.RunStep) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.StepID, b.StepID), cmp.Compare(a.Attempt, b.Attempt))

@@ -79,6 +79,9 @@ var runReadTests = []runTest{
 		want := []rondo.RunStep{steps[0], steps[2], steps[1]}
 		same(d.t, "all", d.stepsOf(run), want)
 		same(d.t, "after 3", must(d.RunSteps(d.ctx(), run.ID, 3, true))(d.t), want[1:])
+		same(d.t, "of one step", must(d.RunStepData(d.ctx(), run.ID, "a"))(d.t), want[1:])
+		same(d.t, "of a step that is not there", must(d.RunStepData(d.ctx(), run.ID, "b"))(d.t), []rondo.RunStep(nil))
+		same(d.t, "of a run that is not there", must(d.RunStepData(d.ctx(), d.ids.New(), "a"))(d.t), []rondo.RunStep(nil))
 		same(d.t, "after the last", must(d.RunSteps(d.ctx(), run.ID, 7, true))(d.t), []rondo.RunStep(nil))
 		for i := range want {
 			want[i].Data, want[i].Manifest, want[i].Debug = nil, nil, nil

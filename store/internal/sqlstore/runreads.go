@@ -62,6 +62,13 @@ func (c *Cold) RunSteps(ctx context.Context, run rondo.ID, after int64, withData
 	return found, c.wrap("read the steps of a run", err)
 }
 
+// RunStepData implements store.Runs.
+func (c *Cold) RunStepData(ctx context.Context, run rondo.ID, step string) ([]rondo.RunStep, error) {
+	found, err := list(ctx, c.reader(), readRunStep,
+		"SELECT "+c.tables.RunSteps.Names("")+" FROM run_steps WHERE run_id = ? AND step_id = ? ORDER BY seq, attempt", ID(run), step)
+	return found, c.wrap("read a step of a run", err)
+}
+
 // CountRunSteps implements store.Runs.
 func (c *Cold) CountRunSteps(ctx context.Context, runs []rondo.ID) (map[rondo.ID]map[rondo.RunStepStatus]int, error) {
 	counts := map[rondo.ID]map[rondo.RunStepStatus]int{}
