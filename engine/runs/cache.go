@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -11,18 +10,24 @@ import (
 )
 
 const (
-	hotTimeout  = 250 * time.Millisecond // of one question to the hot tier
-	hotRest     = time.Second            // before a hot tier that failed is asked again
-	hotQueue    = 4096                   // entries on their way to the hot tier, more are not put there
-	hotAtOnce   = 256
-	memoEntries = 16_384
+	hotTimeout = 250 * time.Millisecond // of one question to the hot tier
+	hotRest    = time.Second            // before a hot tier that failed is asked again
+	hotQueue   = 4096                   // entries on their way to the hot tier, more are not put there
+	hotAtOnce  = 256
 )
 
 // lookUp asks the hot tier, and the cold one about what that does not have. A tier
 // that fails has nothing.
 func (s *Service) lookUp(ctx context.Context, tenant string, keys []string, known map[flight]*plan.Found) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.OwnerLease/3)
+	defer cancel()
+	hot, err := s.hotEntries(ctx, tenant, keys)
+	if err != nil {
+		s.log.Warn("the cache could not be asked; steps are computed", "keys", len(keys), "error", err)
+		return
+	}
 	rest := keys
-	if hot := s.askHot(ctx, tenant, keys); len(hot) > 0 {
+	if len(hot) > 0 {
 		rest = make([]string, 0, len(keys)-len(hot))
 		for _, key := range keys {
 			if entry, ok := hot[key]; ok {
@@ -35,8 +40,6 @@ func (s *Service) lookUp(ctx context.Context, tenant string, keys []string, know
 	if len(rest) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.OwnerLease/3)
-	defer cancel()
 	cold, err := s.store.LookupCache(ctx, tenant, rest, s.now())
 	if err != nil {
 		s.log.Warn("the cache could not be asked; steps are computed", "keys", len(rest), "error", err)
@@ -48,6 +51,48 @@ func (s *Service) lookUp(ctx context.Context, tenant string, keys []string, know
 			s.promote(found.Entry)
 		}
 	}
+}
+
+// hotEntries returns what the hot tier has and the cold one confirms: its row is
+// the truth, and others may have tainted, replaced or removed it since. What is not
+// confirmed is dropped from the hot tier. A hot tier that fails has nothing; the
+// error is that of the cold one.
+func (s *Service) hotEntries(ctx context.Context, tenant string, keys []string) (map[string]rondo.CacheEntry, error) {
+	hot := s.askHot(ctx, tenant, keys)
+	if len(hot) == 0 {
+		return nil, nil
+	}
+	asked := make([]string, 0, len(hot))
+	for key := range hot {
+		asked = append(asked, key)
+	}
+	stamps, err := s.store.CacheStamps(ctx, tenant, asked)
+	if err != nil {
+		return nil, err
+	}
+	var stale []string
+	for key := range hot {
+		entry := hot[key]
+		if stamp, there := stamps[key]; !there || !confirms(&stamp, &entry) {
+			stale = append(stale, key)
+			delete(hot, key)
+		}
+	}
+	if len(stale) > 0 {
+		drop, cancel := context.WithTimeout(ctx, hotTimeout)
+		defer cancel()
+		if err := s.cfg.Hot.Drop(drop, tenant, stale); err != nil {
+			s.log.Warn("entries that are not true any more could not be dropped from the hot cache", "entries", len(stale), "error", err)
+		}
+	}
+	return hot, nil
+}
+
+// confirms reports whether a stamp is that of an entry, as exactly as stores keep
+// times, and the entry is good.
+func confirms(stamp *store.CacheStamp, entry *rondo.CacheEntry) bool {
+	return !stamp.Tainted && stamp.OutputHash == entry.OutputHash && stamp.RunID == entry.RunID &&
+		stamp.CreatedAt.UnixMicro() == entry.CreatedAt.UnixMicro() && stamp.ExpiresAt.UnixMicro() == entry.ExpiresAt.UnixMicro()
 }
 
 // askHot asks the hot tier, unless it failed a moment ago.
@@ -120,82 +165,4 @@ func (s *Service) heat(ctx context.Context) {
 		}
 		cancel()
 	}
-}
-
-// memo remembers the youngest manifest of each step, so that a first run of a
-// hundred steps asks the store once what to compare with.
-type memo struct {
-	mu    sync.Mutex
-	known map[memoKey]memoEntry
-}
-
-type memoKey struct{ tenant, workflow, step string }
-
-// memoEntry is a manifest, decoded when it is first needed; neither = there is none.
-type memoEntry struct {
-	raw     []byte
-	decoded *plan.Manifest
-}
-
-// remember notes the manifest of an entry that landed.
-func (s *Service) remember(entry *rondo.CacheEntry, manifest *plan.Manifest) {
-	s.memo.put(memoKey{entry.TenantID, entry.WorkflowName, entry.StepID}, memoEntry{decoded: manifest})
-}
-
-func (m *memo) put(key memoKey, entry memoEntry) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known == nil {
-		m.known = map[memoKey]memoEntry{}
-	}
-	if _, there := m.known[key]; !there && len(m.known) >= memoEntries {
-		for old := range m.known { // any: it is a memo
-			delete(m.known, old)
-			break
-		}
-	}
-	m.known[key] = entry
-}
-
-// fill asks the store about steps that are not known and have no base to be
-// compared with. A store that fails leaves them without anything to compare with.
-func (m *memo) fill(ctx context.Context, s *Service, why []asked) {
-	type of struct{ tenant, workflow string }
-	unknown := map[of][]string{}
-	m.mu.Lock()
-	for _, a := range why {
-		if base, ok := a.d.baseStep(a.step); ok && len(base.Manifest) > 0 {
-			continue
-		}
-		key := memoKey{a.d.run.TenantID, a.d.w.Name, a.d.w.Steps[a.step].ID}
-		if _, known := m.known[key]; !known {
-			unknown[of{key.tenant, key.workflow}] = append(unknown[of{key.tenant, key.workflow}], key.step)
-		}
-	}
-	m.mu.Unlock()
-	for from, steps := range unknown {
-		nearest, err := s.store.NearestEntries(ctx, from.tenant, from.workflow, steps)
-		if err != nil {
-			s.log.Warn("what steps did before could not be read", "workflow", from.workflow, "error", err)
-			continue
-		}
-		for _, step := range steps {
-			m.put(memoKey{from.tenant, from.workflow, step}, memoEntry{raw: nearest[step].Manifest})
-		}
-	}
-}
-
-// previous is the youngest manifest of a step, nil when there is none.
-func (m *memo) previous(tenant, workflow, step string) *plan.Manifest {
-	key := memoKey{tenant, workflow, step}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	entry := m.known[key]
-	if entry.decoded == nil && len(entry.raw) > 0 {
-		if decoded, err := plan.DecodeManifest(entry.raw); err == nil && len(decoded.Components) > 0 {
-			entry = memoEntry{decoded: &decoded}
-			m.known[key] = entry
-		}
-	}
-	return entry.decoded
 }

@@ -32,12 +32,12 @@ func (s *Service) InvalidateCache(ctx context.Context, p rondo.Principal, filter
 	filter.TenantID = p.Tenant
 	// The names are read first and dropped from the hot tier last, so that an entry
 	// that is promoted in between goes as well.
-	named, err := s.namedEntries(ctx, filter)
+	keys, err := s.namedKeys(ctx, filter)
 	if err != nil {
 		return 0, rondo.Op(op, err)
 	}
-	removed, err := s.evictNamed(ctx, filter, named)
-	if dropErr := s.dropHot(ctx, p.Tenant, named.keys); err == nil {
+	removed, err := s.evict(ctx, filter, 0)
+	if dropErr := s.dropHot(ctx, p.Tenant, keys); err == nil {
 		err = dropErr
 	}
 	return removed, rondo.Op(op, err)
@@ -46,55 +46,31 @@ func (s *Service) InvalidateCache(ctx context.Context, p rondo.Principal, filter
 // listPage is how many entries are read at once: they come with their data.
 const listPage = 100
 
-// namedEntries are the entries that a filter names.
-type namedEntries struct {
-	keys      []string
-	artifacts map[string][]rondo.ID // by tenant
-}
-
-func (s *Service) namedEntries(ctx context.Context, filter store.CacheFilter) (namedEntries, error) {
-	named := namedEntries{artifacts: map[string][]rondo.ID{}}
+// namedKeys are the keys of the entries that a filter names.
+func (s *Service) namedKeys(ctx context.Context, filter store.CacheFilter) ([]string, error) {
+	var keys []string
 	page := store.CachePage{Limit: listPage}
 	for {
 		entries, err := s.store.CacheList(ctx, filter, page)
 		if err != nil {
-			return named, err
+			return keys, err
 		}
 		for i := range entries {
-			named.keys = append(named.keys, entries[i].Key)
-			if ids := entries[i].ArtifactIDs; len(ids) > 0 {
-				named.artifacts[entries[i].TenantID] = append(named.artifacts[entries[i].TenantID], ids...)
-			}
+			keys = append(keys, entries[i].Key)
 		}
 		if len(entries) < listPage {
-			return named, nil
+			return keys, nil
 		}
 		last := &entries[len(entries)-1]
 		page.Before, page.BeforeKey = last.CreatedAt, last.Key
 	}
 }
 
-// evictNamed removes entries of the cold tier, and remembers the content of their
-// artifacts: the last entry that refers to one may be all that its bytes were kept
-// for.
-func (s *Service) evictNamed(ctx context.Context, filter store.CacheFilter, named namedEntries) (int, error) {
-	for tenant, ids := range named.artifacts {
-		artifacts, err := s.store.Artifacts(ctx, tenant, ids)
-		if err != nil {
-			return 0, err
-		}
-		for i := range artifacts {
-			if hash := artifacts[i].ContentHash; hash != "" {
-				s.orphans.add([]string{hash}, s.now())
-			}
-		}
-	}
-	return s.evict(ctx, filter, 0)
-}
-
 // evict removes entries of the cold tier, those unused for longest first; most 0
-// is all of them.
+// is all of them. The bytes of their artifacts go with a sweep. What the hot tiers
+// have of them is not used any more, since the cold one does not confirm it.
 func (s *Service) evict(ctx context.Context, filter store.CacheFilter, most int) (int, error) {
+	defer s.memo.forget()
 	removed := 0
 	for ctx.Err() == nil {
 		limit := cachePage
@@ -110,8 +86,9 @@ func (s *Service) evict(ctx context.Context, filter store.CacheFilter, most int)
 	return removed, ctx.Err()
 }
 
-// dropHot forgets keys in the hot tier.
+// dropHot forgets keys in the hot tier, and what this process remembers of steps.
 func (s *Service) dropHot(ctx context.Context, tenant string, keys []string) error {
+	s.memo.forget()
 	if s.cfg.Hot == nil {
 		return nil
 	}

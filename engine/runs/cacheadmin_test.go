@@ -24,7 +24,7 @@ func TestInvalidationTakesWhatItNamesFromBothTiers(t *testing.T) {
 		if diff := cmp.Diff([]string{mix}, st.workshop.computed()); diff != "" {
 			t.Errorf("what was computed after one step was invalidated (-want +got):\n%s", diff)
 		}
-		if reasons := st.reasons(run.ID); reasons[mix] != "completed evicted" || reasons[bundle] != "skipped cache_hot" {
+		if reasons := st.reasons(run.ID); reasons[mix] != "completed first_run" || reasons[bundle] != "skipped cache_hot" {
 			t.Errorf("reasons %v", reasons)
 		}
 		synctest.Wait()

@@ -141,7 +141,7 @@ func (sh *shard) committed(ctx context.Context, d *driven, result *store.RunResu
 		if met := result.Flights[i]; met.Taken {
 			sh.tookOff(ctx, d, step, met.Fence)
 		} else {
-			sh.notTaken(d, step, met)
+			sh.notTaken(ctx, d, step, met)
 		}
 	}
 	for _, id := range done.signals {

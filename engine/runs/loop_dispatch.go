@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/plan"
 	"github.com/rondo-engine/rondo/skill"
 	"github.com/rondo-engine/rondo/store"
 )
@@ -110,7 +111,7 @@ func unusable(err error) skill.Skill {
 }
 
 // notTaken gives the slot of a step back that met something instead of a flight.
-func (sh *shard) notTaken(d *driven, i int, met store.Flight) {
+func (sh *shard) notTaken(ctx context.Context, d *driven, i int, met store.Flight) {
 	st := d.steps[i]
 	f := flight{d.run.TenantID, st.name}
 	sh.freed(f)
@@ -124,12 +125,21 @@ func (sh *shard) notTaken(d *driven, i int, met store.Flight) {
 	}
 	st.attempt--
 	st.tries--
-	if met.Entry != nil {
-		st.waited = true
+	if met.Entry == nil {
+		sh.await(f, ref{d, i})
+		return
+	}
+	// What was met is what there is to decide about: a cache that cannot be asked
+	// would say again that there is nothing.
+	st.waited = true
+	entry := checked{ref{d, i}, &plan.Found{Entry: met.Entry, Awaited: true}}
+	if len(met.Entry.ArtifactIDs) == 0 {
+		st.found = entry.found
 		sh.makeReady(d, i)
 		return
 	}
-	sh.await(f, ref{d, i})
+	st.phase = phaseChecking
+	sh.s.attempts.Go(func() { sh.post(sh.s.checkArtifacts(ctx, []checked{entry})) })
 }
 
 // await lets a step wait, without a slot, until a flight of another has landed.

@@ -54,12 +54,11 @@ func (r *cacheReader) find(ctx context.Context, asks []plan.Lookup) (map[string]
 	return r.known, r.read(ctx, keys)
 }
 
-// read asks the hot tier, and the cold one for what it does not have. As in a run,
-// a hot tier that fails has nothing.
+// read asks the hot tier, and the cold one for what it does not have, as a run does.
 func (r *cacheReader) read(ctx context.Context, keys []string) error {
-	var hot map[string]rondo.CacheEntry
-	if r.s.cfg.Hot != nil {
-		hot, _ = r.s.cfg.Hot.Get(ctx, r.tenant, keys) // an error is a miss
+	hot, err := r.s.hotEntries(ctx, r.tenant, keys)
+	if err != nil {
+		return rondo.Op("look up the step cache", err)
 	}
 	var cold []string
 	for _, key := range keys {

@@ -12,9 +12,13 @@ import (
 const (
 	purgeBatch = 100    // runs that one call of the store removes
 	purgeSweep = 10_000 // runs that one sweep removes of one policy
+	// expiredRest is how long an entry that has expired is kept: a step that misses it
+	// says so.
+	expiredRest = 24 * time.Hour
 	// blobRest is how old bytes are before they are removed: what a step is putting
 	// right now is named by no artifact yet.
-	blobRest = time.Hour
+	blobRest  = time.Hour
+	blobSweep = 10_000 // contents that one sweep looks at
 )
 
 // sweep writes down what was used and removes what need not be kept. Any number of
@@ -25,22 +29,19 @@ func (s *Service) sweep(ctx context.Context) error {
 		rondo.Op("note the use of cache entries", s.uses.flush(ctx, s.store)),
 		rondo.Op("evict cache entries", s.sweepCache(ctx)),
 		rondo.Op("remove ended runs", s.sweepRuns(ctx)),
+		rondo.Op("remove bytes that nothing names", s.sweepBlobs(ctx)),
 	)
 }
 
 // sweepCache evicts entries by age and by size.
 func (s *Service) sweepCache(ctx context.Context) error {
 	now := s.now()
-	filters := []store.CacheFilter{{Expired: now}}
+	filters := []store.CacheFilter{{Expired: now.Add(-expiredRest)}}
 	if age := s.cfg.CacheMaxAge; age > 0 {
 		filters = append(filters, store.CacheFilter{Before: now.Add(-age)})
 	}
 	for _, filter := range filters {
-		named, err := s.namedEntries(ctx, filter)
-		if err != nil {
-			return err
-		}
-		if _, err := s.evictNamed(ctx, filter, named); err != nil {
+		if _, err := s.evict(ctx, filter, 0); err != nil {
 			return err
 		}
 	}
@@ -65,26 +66,21 @@ func (s *Service) shrinkCache(ctx context.Context) error {
 }
 
 // sweepRuns removes ended runs that are older than the policy of their tenant, or
-// the policy of all, or the configuration says, and then bytes that nothing names.
+// the policy of all, or the configuration says.
 func (s *Service) sweepRuns(ctx context.Context) error {
 	keep, err := s.keepRuns(ctx)
 	if err != nil {
 		return err
 	}
-	var hashes []string
 	for tenant, kept := range keep {
 		if kept <= 0 {
 			continue
 		}
-		gone, err := s.purge(ctx, tenant, s.now().Add(-kept))
-		hashes = append(hashes, gone...)
-		if err != nil {
-			s.orphans.add(hashes, s.now())
+		if err := s.purge(ctx, tenant, s.now().Add(-kept)); err != nil {
 			return err
 		}
 	}
-	s.orphans.add(hashes, s.now())
-	return s.removeBlobs(ctx)
+	return nil
 }
 
 // keepRuns is how long ended runs are kept, by tenant; "" is every tenant without
@@ -106,37 +102,40 @@ func (s *Service) keepRuns(ctx context.Context) (map[string]time.Duration, error
 	return keep, nil
 }
 
-// purge removes runs of a tenant and returns the content of artifacts that went.
-func (s *Service) purge(ctx context.Context, tenant string, before time.Time) ([]string, error) {
-	var hashes []string
+// purge removes runs of a tenant. The store notes what content went with them.
+func (s *Service) purge(ctx context.Context, tenant string, before time.Time) error {
 	for purged := 0; purged < purgeSweep && ctx.Err() == nil; {
-		n, gone, err := s.store.PurgeRuns(ctx, tenant, before, purgeBatch)
-		hashes = append(hashes, gone...)
+		n, _, err := s.store.PurgeRuns(ctx, tenant, before, purgeBatch)
 		if err != nil || n < purgeBatch {
-			return hashes, err
+			return err
 		}
 		purged += n
 	}
-	return hashes, ctx.Err()
+	return ctx.Err()
 }
 
-// removeBlobs removes the bytes of artifacts that went, unless another artifact
-// has the same.
-func (s *Service) removeBlobs(ctx context.Context) error {
-	hashes := s.orphans.take(s.now())
-	if s.cfg.Blobs == nil || len(hashes) == 0 {
+// sweepBlobs removes the bytes of artifacts that went, unless another artifact has
+// the same. Bytes that were put again a moment ago are too young to be removed, so
+// each is tried at every sweep until they cannot be.
+func (s *Service) sweepBlobs(ctx context.Context) error {
+	if s.cfg.Blobs == nil {
 		return nil
 	}
-	used, err := s.store.BlobsInUse(ctx, hashes)
-	if err != nil {
+	now := s.now()
+	loose, err := s.store.LooseBlobs(ctx, now, blobSweep)
+	if err != nil || len(loose) == 0 {
 		return err
 	}
-	unused := hashes[:0]
-	for _, hash := range hashes {
-		if !used[hash] {
-			unused = append(unused, hash)
+	hashes := make([]string, len(loose))
+	var tried []string
+	for i, blob := range loose {
+		hashes[i] = blob.Hash
+		if now.Sub(blob.Since) > blobRest {
+			tried = append(tried, blob.Hash)
 		}
 	}
-	_, err = s.cfg.Blobs.DeleteUnused(ctx, unused, s.now().Add(-blobRest))
-	return err
+	if _, err := s.cfg.Blobs.DeleteUnused(ctx, hashes, now.Add(-blobRest)); err != nil {
+		return err
+	}
+	return s.store.ForgetBlobs(ctx, tried)
 }

@@ -92,16 +92,37 @@ func TestUseIsNotedOncePerSweep(t *testing.T) {
 	})
 }
 
-func TestExpiredEntriesGo(t *testing.T) {
+func TestExpiredEntriesStayForADayToBeNamedAsTheReason(t *testing.T) {
 	onStages(t, func(t *testing.T, st *stage) {
 		st.echo(`,"cache":{"ttl":"1h"}`)
 		st.say("short")
+		time.Sleep(2 * time.Hour)
+		st.sweepNow()
+		if reasons := st.reasons(st.say("short").ID); reasons["only"] != "completed expired" {
+			t.Errorf("an hour after it expired: %v", reasons)
+		}
 		st.echo("")
 		st.say("long")
-		time.Sleep(time.Hour)
+		time.Sleep(26 * time.Hour)
 		st.sweepNow()
 		if got := st.words(); got != "long" {
-			t.Errorf("after an hour these are kept: %s", got)
+			t.Errorf("a day after it expired these are kept: %s", got)
+		}
+	})
+}
+
+func TestUseIsNotedWhenTheServiceStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStage(t, openMemory())
+		st.echo("")
+		st.say("word")
+		last := st.say("word").CompletedAt
+		if err := st.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := st.Cache(t.Context(), anna, store.CacheFilter{}, cachePageOf(10))
+		if err != nil || len(entries) != 1 || !entries[0].LastUsedAt.Equal(last) {
+			t.Errorf("%d entries, the first last used %v, want %s; %v", len(entries), entries[0].LastUsedAt, last, err)
 		}
 	})
 }
@@ -234,6 +255,97 @@ func TestBytesThatOnlyAnEntryNamedGoWithIt(t *testing.T) {
 		st.sweepNow()
 		if has() {
 			t.Error("bytes stay although their run and their entry are gone")
+		}
+	})
+}
+
+// makesOnce is a step that makes other bytes each time; it returns what the bytes of
+// the first time are and whether the store still has them.
+func (st *stage) makesOnce() (run func(mode rondo.CacheMode) RunView, has func() bool) {
+	st.t.Helper()
+	st.register(oneStep("1.0.0", "work@1", ""))
+	times, first := 0, ""
+	st.workshop.want("only", func(skill.Call) skill.Result {
+		times++
+		return makes(fmt.Sprint(times), fmt.Sprint("bytes of time ", times))
+	})
+	run = func(mode rondo.CacheMode) RunView {
+		st.t.Helper()
+		view := st.completed(st.trigger("one", `{}`, func(r *Request) { r.Options.Mode = mode }))
+		artifacts, err := st.RunArtifacts(st.t.Context(), anna, view.ID, "")
+		if err != nil || len(artifacts) != 1 {
+			st.t.Fatalf("artifacts %v, %v", artifacts, err)
+		}
+		if first == "" {
+			first = artifacts[0].ContentHash
+		}
+		return view
+	}
+	return run, func() bool {
+		st.t.Helper()
+		found, err := st.bytes.Has(st.t.Context(), []string{first})
+		if err != nil {
+			st.t.Fatal(err)
+		}
+		return found[first]
+	}
+}
+
+func TestBytesGoWithWhateverWasTheLastToNameThem(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *stage, func(rondo.CacheMode) RunView){
+		"size":    func(_ *testing.T, st *stage, _ func(rondo.CacheMode) RunView) { st.cfg.CacheMaxBytes = 1 },
+		"refresh": func(_ *testing.T, _ *stage, run func(rondo.CacheMode) RunView) { run(rondo.CacheRefresh) },
+		"verify":  func(_ *testing.T, _ *stage, run func(rondo.CacheMode) RunView) { run(rondo.CacheVerify) },
+		"invalidation": func(t *testing.T, st *stage, _ func(rondo.CacheMode) RunView) {
+			if n, err := st.InvalidateCache(t.Context(), anna, store.CacheFilter{}); n != 1 || err != nil {
+				t.Fatalf("invalidated %d, %v", n, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onStages(t, func(t *testing.T, st *stage) {
+				run, has := st.makesOnce()
+				run(rondo.CacheUse)
+				st.cfg.RunRetention = time.Hour
+				time.Sleep(2 * time.Hour)
+				st.sweepNow()
+				if !has() {
+					t.Fatal("bytes went that an entry names")
+				}
+				end(t, st, run)
+				st.sweepNow()
+				if has() {
+					t.Error("bytes stay although nothing names them")
+				}
+			})
+		})
+	}
+}
+
+func TestBytesThatWereTooYoungGoAfterARestart(t *testing.T) {
+	onStages(t, func(t *testing.T, st *stage) {
+		run, has := st.makesOnce()
+		run(rondo.CacheUse)
+		st.cfg.RunRetention, st.cfg.CacheMaxBytes = time.Minute, 1
+		time.Sleep(10 * time.Minute)
+		st.sweepNow()
+		if !has() {
+			t.Fatal("bytes went that were put ten minutes ago")
+		}
+		again, err := New(st.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if err := again.sweep(t.Context()); err != nil || has() {
+			t.Errorf("another process leaves the bytes: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if err := again.sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if loose, err := st.runs.LooseBlobs(t.Context(), time.Now(), 10); err != nil || len(loose) > 0 {
+			t.Errorf("what was removed is still to be removed: %v, %v", loose, err)
 		}
 	})
 }

@@ -15,8 +15,7 @@ const maxNoted = 100_000
 
 // keeping is what the sweeps of a Service remember.
 type keeping struct {
-	uses    uses
-	orphans orphans
+	uses uses
 }
 
 // uses gathers when entries were used, so that a sweep writes each down once.
@@ -49,6 +48,16 @@ func (u *uses) note(tenant, key string, at time.Time) {
 	keys[key] = at
 }
 
+// noteUses writes down what was used since the last sweep, as well as can be: a
+// process that lives for less than a sweep notes its uses as well.
+func (s *Service) noteUses(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, max(s.cfg.OwnerLease/3, time.Millisecond))
+	defer cancel()
+	if err := s.uses.flush(ctx, s.store); err != nil {
+		s.log.Info("the use of cache entries was not noted", "error", err)
+	}
+}
+
 // flush writes everything down. What cannot be written is forgotten: a store that
 // is away has other worries.
 func (u *uses) flush(ctx context.Context, runs store.Runs) error {
@@ -62,38 +71,4 @@ func (u *uses) flush(ctx context.Context, runs store.Runs) error {
 		}
 	}
 	return nil
-}
-
-// orphans are contents whose artifacts went. Bytes that were put again a moment ago
-// are too young to be removed, so each is tried at every sweep until they cannot be.
-type orphans struct {
-	mu     sync.Mutex
-	hashes map[string]time.Time // → until when it is tried
-}
-
-func (o *orphans) add(hashes []string, now time.Time) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.hashes == nil {
-		o.hashes = map[string]time.Time{}
-	}
-	for _, hash := range hashes {
-		if len(o.hashes) < maxNoted {
-			o.hashes[hash] = now.Add(blobRest + time.Minute)
-		}
-	}
-}
-
-// take returns what is to be tried now.
-func (o *orphans) take(now time.Time) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	hashes := make([]string, 0, len(o.hashes))
-	for hash, until := range o.hashes {
-		hashes = append(hashes, hash)
-		if !now.Before(until) {
-			delete(o.hashes, hash)
-		}
-	}
-	return hashes
 }

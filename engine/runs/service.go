@@ -122,6 +122,7 @@ func (s *Service) Stop(ctx context.Context) error {
 		break
 	}
 	s.halt()
+	s.noteUses(context.WithoutCancel(ctx))
 	s.leave(context.WithoutCancel(ctx), s.term.Load())
 	return err
 }
