@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/engine/runs"
 	"github.com/rondo-engine/rondo/event"
+	"github.com/rondo-engine/rondo/internal/caseloop"
 	"github.com/rondo-engine/rondo/store"
 )
 
@@ -40,12 +42,19 @@ var _ RunDriver = (*runs.Service)(nil)
 // start_run ask for and acks when the run is stored; the answer comes from the run
 // itself, at its end. It cancels the runs of cases that were cancelled, and hands
 // over what workers answer. What can never be started is answered with a failed
-// event; what cannot be done now is done when it comes again.
+// event; what is no event, or an answer that no run can take, becomes a dead
+// letter; what cannot be done now is done when it comes again.
+//
+// Requests and cancellations are served side by side, in any order: a run is begun
+// only for a step that waits for it, and cancelled when the step stopped waiting
+// while it was begun.
 type RunWorker struct {
 	bus    bus.Bus
 	driver RunDriver
 	relay  runs.Relay
 	ledger store.Ledger
+	bury   func(context.Context, []rondo.DeadLetter) error
+	newID  func() rondo.ID
 	log    *slog.Logger
 	now    func() time.Time
 
@@ -57,7 +66,7 @@ type RunWorker struct {
 // RunWorker serves the engine's cases, and what is published to the engine; it
 // does not run yet.
 func (e *Engine) RunWorker(driver RunDriver) *RunWorker {
-	return &RunWorker{bus: e.bus, driver: driver, relay: e.RunRelay(), ledger: e.store, log: e.log, now: e.now}
+	return &RunWorker{bus: e.bus, driver: driver, relay: e.RunRelay(), ledger: e.store, bury: e.bury, newID: e.ids.New, log: e.log, now: e.now}
 }
 
 // Start joins the group and begins to serve.
@@ -112,15 +121,24 @@ func (w *RunWorker) fetch(ctx context.Context) {
 func (w *RunWorker) serve(d bus.Delivery) {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	envelope, err := event.Parse(d.Envelope)
-	switch {
-	case err != nil:
-		w.log.Warn("an entry for runs is not an envelope and is passed over", "stream", d.Stream, "entry", d.EntryID, "error", err)
-	case envelope.Type != d.Stream:
-		w.log.Warn("an entry for runs came on the stream of another type and is passed over", "stream", d.Stream, "entry", d.EntryID, "type", envelope.Type)
-	default:
-		if err := w.handle(ctx, envelope); err != nil {
+	envelope, org, reason := caseloop.ReadEntry(d)
+	if envelope != nil {
+		useless, err := w.handle(ctx, envelope)
+		if err != nil {
 			w.log.Warn("an event for runs cannot be served now; it is tried again", "type", envelope.Type, "event", envelope.EventID, "error", err)
+			return
+		}
+		if useless != nil {
+			reason = caseloop.Reason(useless)
+		}
+	}
+	if reason != "" {
+		letter := rondo.DeadLetter{
+			ID: w.newID(), OrgID: org, Stream: d.Stream, EntryID: d.EntryID, Body: d.Envelope, Reason: reason,
+			ReceivedAt: w.now().UTC().Truncate(time.Microsecond),
+		}
+		if err := w.bury(ctx, []rondo.DeadLetter{letter}); err != nil {
+			w.log.Warn("an entry for runs cannot become a dead letter now; it is tried again", "stream", d.Stream, "entry", d.EntryID, "error", err)
 			return
 		}
 	}
@@ -129,24 +147,24 @@ func (w *RunWorker) serve(d bus.Delivery) {
 	}
 }
 
-// handle does what an event asks. An error means that it is to come again.
-func (w *RunWorker) handle(ctx context.Context, envelope *event.Envelope) error {
+// handle does what an event asks. useless says why an answer can serve no run; err
+// means that the event is to come again.
+func (w *RunWorker) handle(ctx context.Context, envelope *event.Envelope) (useless, err error) {
 	switch envelope.Type {
 	case event.TypeRunRequested:
 		err := w.begin(ctx, envelope)
 		if err != nil && neverRuns(err) {
-			return w.refuse(ctx, envelope, err)
+			return nil, w.refuse(ctx, envelope, err)
 		}
-		return err
+		return nil, err
 	case event.TypeWorkflowCancelled:
-		return w.abandon(ctx, envelope)
+		return nil, w.abandon(ctx, envelope)
 	}
-	err := w.driver.Deliver(ctx, envelope)
+	err = w.driver.Deliver(ctx, envelope)
 	if err != nil && neverRuns(err) {
-		w.log.Warn("an answer to a step of a run is of no use and is passed over", "run", envelope.RunID, "error", err)
-		return nil
+		return err, nil
 	}
-	return err
+	return nil, err
 }
 
 // begin starts what a request asks for. A step whose time is over when the
@@ -172,11 +190,45 @@ func (w *RunWorker) begin(ctx context.Context, request *event.Envelope) error {
 		}
 		link.DeadlineAt = over.Add(deadlineGrace)
 	}
+	if waits, err := w.waits(ctx, request); err != nil || !waits {
+		return err
+	}
+	run := RunID(request.OrgID, request.CorrelationID)
 	_, err := w.driver.Trigger(ctx, ofCases(request.OrgID), runs.Request{
 		WorkflowName: asked.WorkflowName, WorkflowVersion: asked.WorkflowVersion, TriggerPayload: asked.Input,
-		CorrelationID: request.CorrelationID, ID: RunID(request.OrgID, request.CorrelationID), Case: link, ProductID: request.ProductID,
+		CorrelationID: request.CorrelationID, ID: run, Case: link, ProductID: request.ProductID,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	// A cancellation that was served before the run was there did not find it.
+	if waits, err := w.waits(ctx, request); err != nil || waits {
+		return err
+	}
+	return w.cancel(ctx, request.OrgID, run)
+}
+
+// waits reports whether a step of the case still waits for what a request asks for.
+func (w *RunWorker) waits(ctx context.Context, request *event.Envelope) (bool, error) {
+	found, err := w.ledger.Instances(ctx, store.InstanceFilter{OrgID: request.OrgID, CaseID: request.CaseID}, store.Page{})
+	if err != nil {
+		return false, rondo.Op("read the case that asks for a run", err)
+	}
+	return slices.ContainsFunc(found, func(i *rondo.Instance) bool {
+		return !i.Status.Terminal() && slices.ContainsFunc(i.Machine.Live, func(a rondo.Attempt) bool {
+			return a.CorrelationID == request.CorrelationID
+		})
+	}), nil
+}
+
+// cancel ends a run that nobody waits for.
+func (w *RunWorker) cancel(ctx context.Context, org string, run rondo.ID) error {
+	_, err := w.driver.Cancel(ctx, ofCases(org), run)
+	switch rondo.CodeOf(err) {
+	case "", rondo.CodeNotFound, rondo.CodeWrongState: // it ended, or never began
+		return nil
+	}
+	return rondo.Op("cancel the run of a case that does not wait for it", err)
 }
 
 // neverRuns reports whether asking again could never help.
@@ -223,11 +275,8 @@ func (w *RunWorker) abandon(ctx context.Context, cancelled *event.Envelope) erro
 		if step.Kind != kindStartRun || step.CorrelationID == "" || step.Status == rondo.StepCompleted {
 			continue
 		}
-		_, err := w.driver.Cancel(ctx, ofCases(cancelled.OrgID), RunID(cancelled.OrgID, step.CorrelationID))
-		switch rondo.CodeOf(err) {
-		case "", rondo.CodeNotFound, rondo.CodeWrongState: // it ended, or never began
-		default:
-			return rondo.Op("cancel the run of a cancelled case", err)
+		if err := w.cancel(ctx, cancelled.OrgID, RunID(cancelled.OrgID, step.CorrelationID)); err != nil {
+			return err
 		}
 	}
 	return nil

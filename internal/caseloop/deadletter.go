@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/event"
 )
 
@@ -15,6 +16,31 @@ const (
 	// maxNamed is how much of an entry is searched for whose it is.
 	maxNamed = 4 * MaxEvent
 )
+
+// ReadEntry reads an entry of the bus. One that is no event, or that came on the
+// stream of another type, gives no envelope but whose it is and why it can only be
+// a dead letter.
+func ReadEntry(d bus.Delivery) (envelope *event.Envelope, org, reason string) {
+	envelope, err := event.Parse(d.Envelope)
+	if err != nil {
+		return nil, namedOrg(d.Envelope), unreadable(d.Envelope, err)
+	}
+	if envelope.Type != d.Stream {
+		return nil, envelope.OrgID, "the event type is " + envelope.Type + " but it came on the stream of " + d.Stream
+	}
+	return envelope, envelope.OrgID, ""
+}
+
+// Reason says why an event is a dead letter, with every finding, as a store keeps it.
+func Reason(err error) string {
+	if told, ok := errors.AsType[*rondo.Error](err); ok {
+		for inner, ok := errors.AsType[*rondo.Error](told.Err); ok && told.Message == ""; inner, ok = errors.AsType[*rondo.Error](told.Err) {
+			told = inner
+		}
+		err = told
+	}
+	return unreadable([]byte("{}"), err)
+}
 
 // unreadable says why an entry is no event, with every finding.
 func unreadable(body []byte, err error) string {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/bus"
-	"github.com/rondo-engine/rondo/event"
 )
 
 // MaxEvent is the largest envelope that is taken in.
@@ -137,12 +136,9 @@ func (i *Inbound) read(d bus.Delivery) (*Input, *rondo.DeadLetter) {
 	if len(d.Envelope) > MaxEvent {
 		return nil, i.letter(d, namedOrg(d.Envelope), "the event is larger than 256 KiB")
 	}
-	envelope, err := event.Parse(d.Envelope)
-	if err != nil {
-		return nil, i.letter(d, namedOrg(d.Envelope), unreadable(d.Envelope, err))
-	}
-	if envelope.Type != d.Stream {
-		return nil, i.letter(d, envelope.OrgID, "the event type is "+envelope.Type+" but it came on the stream of "+d.Stream)
+	envelope, org, reason := ReadEntry(d)
+	if envelope == nil {
+		return nil, i.letter(d, org, reason)
 	}
 	return &Input{Key: envelope.Key(), Event: &Event{Envelope: envelope, Raw: d.Envelope, Copy: d.Relayed}}, nil
 }
