@@ -11,7 +11,9 @@
 //     calling the handler; one that is being worked on is left alone.
 //  3. The event id of an answer derives from the request's, so that answering
 //     twice, even by two processes that share nothing, is one event to Rondo.
-//  4. Stop takes no more requests, lets running handlers finish, publishes their
+//  4. A request that cannot be read is answered as failed when it says at least
+//     which attempt of which organisation it is; else it is logged and acked.
+//  5. Stop takes no more requests, lets running handlers finish, publishes their
 //     answers and returns.
 package worker
 
@@ -184,8 +186,8 @@ func (w *Worker) fetch(ctx context.Context) {
 func (w *Worker) accept(d bus.Delivery) {
 	request, err := event.Parse(d.Envelope)
 	if err != nil {
-		w.cfg.Log.Warn("a request is not an envelope and is passed over", "stream", d.Stream, "entry", d.EntryID, "error", err)
-		w.answers <- answer{delivery: d}
+		w.cfg.Log.Warn("a request cannot be read", "stream", d.Stream, "entry", d.EntryID, "error", err)
+		w.answers <- w.unreadable(d, err)
 		return
 	}
 	handler, ok := w.cfg.Handlers[request.Type]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -209,6 +210,48 @@ func TestWhatGoesWrongBecomesAFailedEvent(t *testing.T) {
 			said := regexp.MustCompile(` \(offset \d+\)`).ReplaceAllString(string(answer.Payload), "")
 			if answer.Type != "consent.check.failed" || said != tt.want {
 				t.Errorf("answer is %s %s, want %s", answer.Type, answer.Payload, tt.want)
+			}
+		})
+	}
+}
+
+func TestARequestThatCannotBeReadIsAnsweredAsFailed(t *testing.T) {
+	t.Parallel()
+	const heads = `"event_id":"0192f0c1-0000-7000-8000-0000000000e1","event_type":"` + requested + `","org_id":"acme","case_id":"c1","product_id":"skin","correlation_id":"k1"`
+	for name, test := range map[string]struct {
+		raw      string
+		answered bool
+	}{
+		"a number too large":   {`{` + heads + `,"schema_version":"v1","occurred_at":"2026-01-01T00:00:00Z","payload":{"n":9007199254740993}}`, true},
+		"members missing":      {`{` + heads + `}`, true},
+		"garbage":              {`garbage`, false},
+		"nobody's":             {`{"event_type":"` + requested + `","correlation_id":"k1"}`, false},
+		"of a type not served": {strings.Replace(`{`+heads+`}`, requested, "other.requested", 1), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLine()
+			w := worker.New(worker.Config{Group: "consent", Bus: l, Handlers: map[string]worker.Handler{
+				requested: func(context.Context, *event.Envelope) (any, error) { panic("not to be called") },
+			}})
+			if err := w.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l.offered <- bus.Delivery{Stream: requested, EntryID: "1", Envelope: []byte(test.raw)}
+			<-l.acked
+			if err := w.Stop(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if (len(l.published) == 1) != test.answered {
+				t.Fatalf("%d answers, answered should be %v", len(l.published), test.answered)
+			}
+			if !test.answered {
+				return
+			}
+			got := <-l.published
+			if got.Type != "consent.check.failed" || got.CorrelationID != "k1" || got.OrgID != "acme" || got.CaseID != "c1" ||
+				!strings.Contains(string(got.Payload), "cannot be read") || !strings.Contains(string(got.Payload), `"retryable":false`) {
+				t.Errorf("answered %+v %s", got, got.Payload)
 			}
 		})
 	}

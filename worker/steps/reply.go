@@ -11,6 +11,7 @@ import (
 	"github.com/rondo-engine/rondo/bus"
 	"github.com/rondo-engine/rondo/event"
 	"github.com/rondo-engine/rondo/skill"
+	"github.com/rondo-engine/rondo/worker"
 )
 
 // completed is the payload of run.step.completed.
@@ -60,6 +61,9 @@ func reply(request *event.Envelope, payload any, err error, now time.Time) bus.M
 
 // failure is the result of an error that a skill returned.
 func failure(err error) skill.Result {
+	if told, ok := errors.AsType[*worker.Failure](err); ok { // of the worker itself
+		return skill.Fail(rondo.CodeSkillError, told.Message, told.Retryable)
+	}
 	code := rondo.CodeSkillError
 	if known := rondo.CodeOf(err); known == rondo.CodeSkillTimeout {
 		code = known
