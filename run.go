@@ -186,6 +186,15 @@ func (r Reason) String() string {
 	return string(r.Code) + "(" + r.Detail + ")"
 }
 
+// MarshalJSON writes no reason as null.
+func (r Reason) MarshalJSON() ([]byte, error) {
+	if r.Code == "" {
+		return []byte("null"), nil
+	}
+	type plain Reason
+	return json.Marshal(plain(r))
+}
+
 // ReasonWord is the code of a Reason.
 type ReasonWord string
 

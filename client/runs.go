@@ -67,6 +67,28 @@ func (c *Client) PlanRun(ctx context.Context, request RunRequest) (RunPlan, erro
 	return c.planRun(ctx, request)
 }
 
+// PlanDefinition says what a run of a definition would do that need not be
+// published; the request's workflow and version are left out.
+func (c *Client) PlanDefinition(ctx context.Context, definition json.RawMessage, request RunRequest) (RunPlan, error) {
+	request.WorkflowName, request.WorkflowVersion = "", ""
+	return c.planRun(ctx, struct {
+		RunRequest
+		WorkflowName string          `json:"workflowName,omitempty"`
+		Definition   json.RawMessage `json:"definition"`
+	}{RunRequest: request, Definition: definition})
+}
+
+// PlanDefinitionUpdate says what an update run with a definition would do that need
+// not be published.
+func (c *Client) PlanDefinitionUpdate(ctx context.Context, definition json.RawMessage, base string, update RunUpdate) (RunPlan, error) {
+	update.WorkflowVersion = ""
+	return c.planRun(ctx, struct {
+		BaseRunID string `json:"baseRunId"`
+		RunUpdate
+		Definition json.RawMessage `json:"definition"`
+	}{base, update, definition})
+}
+
 // PlanRunUpdate says what an update run would do, and does nothing.
 func (c *Client) PlanRunUpdate(ctx context.Context, base string, update RunUpdate) (RunPlan, error) {
 	return c.planRun(ctx, struct {
@@ -247,11 +269,8 @@ func (c *Client) InvalidateCache(ctx context.Context, query url.Values) (int, er
 
 // TaintCache marks an entry bad and says what used it; with rebuild it starts an
 // update run for each run that did.
-func (c *Client) TaintCache(ctx context.Context, key, reason string, rebuild bool, options ...RunOption) (Tainted, error) {
-	call := Call{Method: http.MethodPost, Path: pathOf(CachePath, key, "taint"), Body: struct {
-		Reason  string `json:"reason"`
-		Rebuild bool   `json:"rebuild"`
-	}{reason, rebuild}}
+func (c *Client) TaintCache(ctx context.Context, key string, request TaintRequest, options ...RunOption) (Tainted, error) {
+	call := Call{Method: http.MethodPost, Path: pathOf(CachePath, key, "taint"), Body: request}
 	for _, option := range options {
 		option(&call)
 	}

@@ -37,17 +37,25 @@ func TestCallsOfRuns(t *testing.T) {
 		"plan update": {func(c *client.Client) error {
 			return drop(c.PlanRunUpdate(ctx, "r", client.RunUpdate{ChangedSteps: []string{"a"}}))
 		}, [3]string{"POST /runs/plan", "", `{"baseRunId":"r","changedSteps":["a"]}`}},
-		"run":       {func(c *client.Client) error { return drop(c.Run(ctx, "r")) }, [3]string{"GET /runs/r", "", ""}},
-		"steps":     {func(c *client.Client) error { return drop(c.RunSteps(ctx, "r", "")) }, [3]string{"GET /runs/r/steps", "", ""}},
-		"failed":    {func(c *client.Client) error { return drop(c.RunSteps(ctx, "r", rondo.RunStepFailed)) }, [3]string{"GET /runs/r/steps?status=failed", "", ""}},
-		"output":    {func(c *client.Client) error { return drop(c.RunStepOutput(ctx, "r", "a/b")) }, [3]string{"GET /runs/r/steps/a%2Fb", "", ""}},
-		"explain":   {func(c *client.Client) error { return drop(c.ExplainRun(ctx, "r")) }, [3]string{"GET /runs/r/explain", "", ""}},
-		"analysis":  {func(c *client.Client) error { return drop(c.RunCacheAnalysis(ctx, "r")) }, [3]string{"GET /runs/r/cache-analysis", "", ""}},
-		"workflow":  {func(c *client.Client) error { return drop(c.Workflow(ctx, "w", "1.0.0")) }, [3]string{"GET /workflows/w?version=1.0.0", "", ""}},
-		"content":   {func(c *client.Client) error { return drop(c.ArtifactContent(ctx, "a", io.Discard)) }, [3]string{"GET /artifacts/a/content", "", ""}},
-		"stats":     {func(c *client.Client) error { return drop(c.CacheStats(ctx, url.Values{"step": {"s"}})) }, [3]string{"GET /cache/stats?step=s", "", ""}},
-		"forget":    {func(c *client.Client) error { return drop(c.InvalidateCache(ctx, url.Values{"all": {"true"}})) }, [3]string{"DELETE /cache?all=true", "", ""}},
-		"taint":     {func(c *client.Client) error { return drop(c.TaintCache(ctx, "k", "bad", true)) }, [3]string{"POST /cache/k/taint", "", `{"reason":"bad","rebuild":true}`}},
+		"run":      {func(c *client.Client) error { return drop(c.Run(ctx, "r")) }, [3]string{"GET /runs/r", "", ""}},
+		"steps":    {func(c *client.Client) error { return drop(c.RunSteps(ctx, "r", "")) }, [3]string{"GET /runs/r/steps", "", ""}},
+		"failed":   {func(c *client.Client) error { return drop(c.RunSteps(ctx, "r", rondo.RunStepFailed)) }, [3]string{"GET /runs/r/steps?status=failed", "", ""}},
+		"output":   {func(c *client.Client) error { return drop(c.RunStepOutput(ctx, "r", "a/b")) }, [3]string{"GET /runs/r/steps/a%2Fb", "", ""}},
+		"explain":  {func(c *client.Client) error { return drop(c.ExplainRun(ctx, "r")) }, [3]string{"GET /runs/r/explain", "", ""}},
+		"analysis": {func(c *client.Client) error { return drop(c.RunCacheAnalysis(ctx, "r")) }, [3]string{"GET /runs/r/cache-analysis", "", ""}},
+		"workflow": {func(c *client.Client) error { return drop(c.Workflow(ctx, "w", "1.0.0")) }, [3]string{"GET /workflows/w?version=1.0.0", "", ""}},
+		"content":  {func(c *client.Client) error { return drop(c.ArtifactContent(ctx, "a", io.Discard)) }, [3]string{"GET /artifacts/a/content", "", ""}},
+		"stats":    {func(c *client.Client) error { return drop(c.CacheStats(ctx, url.Values{"step": {"s"}})) }, [3]string{"GET /cache/stats?step=s", "", ""}},
+		"forget":   {func(c *client.Client) error { return drop(c.InvalidateCache(ctx, url.Values{"all": {"true"}})) }, [3]string{"DELETE /cache?all=true", "", ""}},
+		"plan of a definition": {func(c *client.Client) error {
+			return drop(c.PlanDefinition(ctx, json.RawMessage(`{"name":"w"}`), client.RunRequest{WorkflowName: "w", WorkflowVersion: "1.0.0", Mode: rondo.CacheOnly}))
+		}, [3]string{"POST /runs/plan", "", `{"mode":"only","definition":{"name":"w"}}`}},
+		"plan update of a definition": {func(c *client.Client) error {
+			return drop(c.PlanDefinitionUpdate(ctx, json.RawMessage(`{"name":"w"}`), "r", client.RunUpdate{Definition: "latest", WorkflowVersion: "1.0.0", Force: true}))
+		}, [3]string{"POST /runs/plan", "", `{"baseRunId":"r","force":true,"definition":{"name":"w"}}`}},
+		"taint": {func(c *client.Client) error {
+			return drop(c.TaintCache(ctx, "k", client.TaintRequest{Reason: "bad", Rebuild: true}))
+		}, [3]string{"POST /cache/k/taint", "", `{"reason":"bad","rebuild":true}`}},
 		"artifacts": {func(c *client.Client) error { return first(c.RunArtifacts(ctx, "r", "a")) }, [3]string{"GET /runs/r/artifacts?stepId=a", "", ""}},
 		"runs":      {func(c *client.Client) error { return first(c.Runs(ctx, url.Values{"status": {"failed"}})) }, [3]string{"GET /runs?status=failed", "", ""}},
 		"workflows": {func(c *client.Client) error { return first(c.Workflows(ctx)) }, [3]string{"GET /workflows", "", ""}},

@@ -19,15 +19,16 @@ type RunRequest struct {
 
 // RunUpdate asks for an update run, or for the plan of one.
 type RunUpdate struct {
-	ChangeRequest *rondo.ChangeRequest       `json:"changeRequest,omitempty"` // nil = ChangedSteps, or the latest definition, say what changed
-	ChangedSteps  []string                   `json:"changedSteps,omitempty"`
-	Force         bool                       `json:"force,omitempty"`
-	Definition    string                     `json:"definition,omitempty"` // pinned (default) or latest
-	IfLatest      bool                       `json:"ifLatest,omitempty"`
-	Strict        bool                       `json:"strict,omitempty"`
-	Mode          rondo.CacheMode            `json:"mode,omitempty"`
-	StepModes     map[string]rondo.CacheMode `json:"stepModes,omitempty"`
-	FailurePolicy rondo.FailurePolicy        `json:"failurePolicy,omitempty"`
+	ChangeRequest   *rondo.ChangeRequest       `json:"changeRequest,omitempty"` // nil = ChangedSteps, or the latest definition, say what changed
+	ChangedSteps    []string                   `json:"changedSteps,omitempty"`
+	Force           bool                       `json:"force,omitempty"`
+	Definition      string                     `json:"definition,omitempty"`      // pinned (default) or latest
+	WorkflowVersion string                     `json:"workflowVersion,omitempty"` // of the latest definition; "" = the highest active one
+	IfLatest        bool                       `json:"ifLatest,omitempty"`
+	Strict          bool                       `json:"strict,omitempty"`
+	Mode            rondo.CacheMode            `json:"mode,omitempty"`
+	StepModes       map[string]rondo.CacheMode `json:"stepModes,omitempty"`
+	FailurePolicy   rondo.FailurePolicy        `json:"failurePolicy,omitempty"`
 }
 
 // RunAccepted is the answer to whatever starts or ends a run.
@@ -120,22 +121,25 @@ type RunPlan struct {
 		WouldRun      int     `json:"wouldRun"`
 		Reuse         int     `json:"reuse"`
 		Unknown       int     `json:"unknown"`
+		Fails         int     `json:"fails"`
+		NeverReached  int     `json:"neverReached"`
 		EstimatedMs   int64   `json:"estimatedMs"`
 		EstimatedCost float64 `json:"estimatedCost"`
 	} `json:"summary"`
 }
 
-// RunPlanStep is what a run would do with one step: would_run, reuse or
-// unknown_until the steps named.
+// RunPlanStep is what a run would do with one step: would_run, reuse, unknown_until
+// the steps named, would_fail, or never_reached for the steps named.
 type RunPlanStep struct {
-	StepID        string       `json:"stepId"`
-	Skill         string       `json:"skill"`
-	Decision      string       `json:"decision"`
-	Until         []string     `json:"until,omitempty"`
-	Reason        rondo.Reason `json:"reason"`
-	StaleInput    bool         `json:"staleInput,omitempty"`
-	EstimatedMs   *int64       `json:"estimatedMs,omitempty"`
-	EstimatedCost *float64     `json:"estimatedCost,omitempty"`
+	StepID        string           `json:"stepId"`
+	Skill         string           `json:"skill"`
+	Decision      string           `json:"decision"`
+	Until         []string         `json:"until,omitempty"`
+	Reason        *rondo.Reason    `json:"reason"` // nil = none is known
+	StaleInput    bool             `json:"staleInput,omitempty"`
+	EstimatedMs   *int64           `json:"estimatedMs,omitempty"`
+	EstimatedCost *float64         `json:"estimatedCost,omitempty"`
+	Error         *rondo.StepError `json:"error,omitempty"` // of a step that would fail
 }
 
 // RunExplanation says why every step of a run did what it did.
@@ -148,7 +152,7 @@ type RunExplanation struct {
 type RunStepExplains struct {
 	StepID        string              `json:"stepId"`
 	Status        rondo.RunStepStatus `json:"status"`
-	Reason        rondo.Reason        `json:"reason"`
+	Reason        *rondo.Reason       `json:"reason"` // nil = none is known
 	Text          string              `json:"text"`
 	StaleInput    bool                `json:"staleInput,omitempty"`
 	Deterministic *bool               `json:"deterministic,omitempty"`
@@ -170,13 +174,13 @@ type RunCacheAnalysis struct {
 	TimeSavedMs int64   `json:"timeSavedMs"`
 	CostSaved   float64 `json:"costSaved"`
 	Steps       []struct {
-		StepID      string       `json:"stepId"`
-		CacheHit    bool         `json:"cacheHit"`
-		Reason      rondo.Reason `json:"reason"`
-		CacheKey    string       `json:"cacheKey,omitempty"`
-		DurationMs  int64        `json:"durationMs"`
-		TimeSavedMs int64        `json:"timeSavedMs"`
-		CostSaved   float64      `json:"costSaved"`
+		StepID      string        `json:"stepId"`
+		CacheHit    bool          `json:"cacheHit"`
+		Reason      *rondo.Reason `json:"reason"`
+		CacheKey    string        `json:"cacheKey,omitempty"`
+		DurationMs  int64         `json:"durationMs"`
+		TimeSavedMs int64         `json:"timeSavedMs"`
+		CostSaved   float64       `json:"costSaved"`
 	} `json:"steps"`
 }
 
@@ -212,19 +216,32 @@ type CacheStats struct {
 	Bytes   int64 `json:"bytes"` // of data and manifests
 }
 
+// TaintRequest says what is wrong with an entry.
+type TaintRequest struct {
+	Reason  string `json:"reason"`
+	Rebuild bool   `json:"rebuild"`
+	// OutputHash is the result that is meant; "" = whatever the entry has. An entry that
+	// has another one by now is left as it is.
+	OutputHash string `json:"outputHash,omitempty"`
+}
+
 // Tainted says what a bad entry touched.
 type Tainted struct {
-	Key      string `json:"key"`
-	Workflow string `json:"workflow"`
-	StepID   string `json:"stepId"`
-	Runs     []struct {
-		RunID     string   `json:"runId"`
-		Status    string   `json:"status"`
-		StepIDs   []string `json:"stepIds"`
-		RebuiltBy string   `json:"rebuiltBy,omitempty"`
+	Key        string `json:"key"`
+	Workflow   string `json:"workflow"`
+	StepID     string `json:"stepId"`
+	OutputHash string `json:"outputHash"`           // of the bad result
+	Recomputed bool   `json:"recomputed,omitempty"` // the entry had another result already and was not marked
+	Runs       []struct {
+		RunID      string   `json:"runId"`
+		Status     string   `json:"status"`
+		StepIDs    []string `json:"stepIds"`
+		RebuiltBy  string   `json:"rebuiltBy,omitempty"`
+		NotRebuilt string   `json:"notRebuilt,omitempty"` // why it is not: replaced, running, failed, cancelled or error
 	} `json:"runs"`
 	Artifacts []string `json:"artifacts"`
 	Rebuilds  []string `json:"rebuilds,omitempty"`
+	Error     string   `json:"error,omitempty"` // why some run could not be rebuilt
 }
 
 // Workflow is what can be run. Lists leave out InputSchema.

@@ -13,7 +13,8 @@ import (
 // Explain says of every step of a run why it did what it did, in the order of the
 // file. What its key is made of is compared with the same step of the base run, or
 // without one with the nearest entry: the youngest that was there when the step
-// began.
+// began. Of a step that gave something else when it was verified, what it gave is
+// compared with what it had given before.
 func (s *Service) Explain(ctx context.Context, p rondo.Principal, id rondo.ID) (Explanation, error) {
 	run, w, rows, err := s.history(ctx, p.Tenant, id, true)
 	if err != nil {
@@ -24,22 +25,33 @@ func (s *Service) Explain(ctx context.Context, p rondo.Principal, id rondo.ID) (
 		return Explanation{}, err
 	}
 	explanation := Explanation{RunID: id.String(), Steps: make([]StepExplain, 0, len(w.Steps))}
-	for _, row := range lastAttempts(id, w, rows) {
+	last := lastAttempts(id, w, rows)
+	for i, row := range last {
 		step := StepExplain{
-			StepID: row.StepID, Status: string(row.Status), Reason: row.Reason, Text: explainText(&row),
+			StepID: row.StepID, Status: string(row.Status), Reason: row.Reason, Text: explainText(run, w, last, i),
 			StaleInput: row.StaleInput, Deterministic: row.Deterministic, CacheKey: row.CacheKey, SourceRunID: idText(row.SourceRunID),
 		}
-		before, with, err := s.comparable(ctx, run, base, &row)
+		if row.Deterministic != nil && !*row.Deterministic {
+			err = s.explainVerified(ctx, run, &row, &step)
+		} else {
+			err = s.explainKey(ctx, run, base, &row, &step)
+		}
 		if err != nil {
 			return Explanation{}, err
-		}
-		if before != nil {
-			step.ComparedWith = with.String()
-			step.Changed = differences(before, row.Manifest)
 		}
 		explanation.Steps = append(explanation.Steps, step)
 	}
 	return explanation, nil
+}
+
+// explainKey says what a step's key differs in.
+func (s *Service) explainKey(ctx context.Context, run *rondo.Run, base map[string]rondo.RunStep, row *rondo.RunStep, step *StepExplain) error {
+	before, with, err := s.comparable(ctx, run, base, row)
+	if err == nil && before != nil {
+		step.ComparedWith = with.String()
+		step.Changed = differences(before, row.Manifest)
+	}
+	return err
 }
 
 // baseRows reads the steps of a run's base; nil without one, or when it is not
@@ -64,7 +76,7 @@ func (s *Service) comparable(ctx context.Context, run *rondo.Run, base map[strin
 	if before, here := base[row.StepID]; here && len(before.Manifest) > 0 {
 		return before.Manifest, run.BaseRunID, nil
 	}
-	if row.Status == rondo.RunStepSkipped || row.StartedAt.IsZero() || row.Reason.Code == rondo.ReasonFirstRun {
+	if row.Status == rondo.RunStepSkipped || row.StartedAt.IsZero() || !ofKey(row.Reason.Code) {
 		return nil, rondo.ID{}, nil
 	}
 	// Two, because one that was computed in no time is its own.
@@ -82,20 +94,13 @@ func (s *Service) comparable(ctx context.Context, run *rondo.Run, base map[strin
 	return nil, rondo.ID{}, nil
 }
 
-// explainText is why a step did what it did, as a sentence.
-func explainText(row *rondo.RunStep) string {
-	switch {
-	case row.Status == rondo.RunStepPending:
-		return "nothing was done about it yet"
-	case row.Reason.Code == "" && row.Error != nil:
-		return row.Error.Message
-	case row.Reason.Code == "" && row.Status == rondo.RunStepCancelled:
-		return "the run ended before it was its turn"
+// ofKey reports whether a step ran for the sake of its key: it is not what it was.
+func ofKey(why rondo.ReasonWord) bool {
+	switch why {
+	case rondo.ReasonInputChanged, rondo.ReasonSkillChanged, rondo.ReasonConfigChanged, rondo.ReasonPromptChanged, rondo.ReasonSaltRotated:
+		return true
 	}
-	if text := plan.Sentence(row.Reason); text != "" {
-		return text
-	}
-	return row.Reason.String()
+	return false
 }
 
 // differences are the components of a key that are not as they were. A manifest
@@ -111,6 +116,9 @@ func differences(before, after json.RawMessage) []Difference {
 	}
 	var changed []Difference
 	for _, d := range plan.Diff(was, is) {
+		if d.Name == "salt" { // it is never shown
+			d.After.Preview = "rotated"
+		}
 		changed = append(changed, Difference{Component: d.Name, Before: d.Before.Preview, After: d.After.Preview})
 	}
 	return changed

@@ -70,6 +70,14 @@ func TestEveryReasonIsReached(t *testing.T) {
 			return again(st)
 		}},
 		"evicted": {"evicted", func(t *testing.T, st *stage) RunView {
+			base := first(st)
+			synctest.Wait()
+			if n, err := st.InvalidateCache(t.Context(), anna, store.CacheFilter{Workflow: "one"}); n != 1 || err != nil {
+				t.Fatalf("invalidated %d, %v", n, err)
+			}
+			return st.update(UpdateRequest{BaseRunID: base.ID, Change: change("word", "")})
+		}},
+		"evicted without a base": {"first_run", func(t *testing.T, st *stage) RunView {
 			first(st)
 			synctest.Wait()
 			if n, err := st.InvalidateCache(t.Context(), anna, store.CacheFilter{Workflow: "one"}); n != 1 || err != nil {
@@ -83,7 +91,7 @@ func TestEveryReasonIsReached(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if _, err := st.Taint(t.Context(), anna, out.Step.CacheKey, "wrong", false); err != nil {
+			if _, err := st.Taint(t.Context(), anna, TaintRequest{Key: out.Step.CacheKey, Why: "wrong"}); err != nil {
 				t.Fatal(err)
 			}
 			return again(st)

@@ -11,11 +11,11 @@ import (
 
 // Plan says what a run would do, and does nothing. Its errors are those of Trigger.
 func (s *Service) Plan(ctx context.Context, p rondo.Principal, request Request) (Plan, error) {
-	w, err := s.cfg.Definitions.Named(ctx, p.Tenant, request.WorkflowName, request.WorkflowVersion)
+	w, err := s.planned(ctx, p.Tenant, request)
 	if err != nil {
-		return Plan{}, rondo.Op("read a workflow", err)
+		return Plan{}, err
 	}
-	if err := checkOptions(request.Options); err != nil {
+	if err := checkOptions(w, request.Options); err != nil {
 		return Plan{}, err
 	}
 	payload := request.TriggerPayload
@@ -26,6 +26,40 @@ func (s *Service) Plan(ctx context.Context, p rondo.Principal, request Request) 
 		return Plan{}, err
 	}
 	return s.forecast(ctx, plan.ForecastInput{Workflow: w, Tenant: p.Tenant, Trigger: payload, Options: request.Options})
+}
+
+// planned is the workflow to plan: one that is registered, or a document.
+func (s *Service) planned(ctx context.Context, tenant string, request Request) (*plan.Workflow, error) {
+	if len(request.Document) > 0 {
+		return s.unregistered(request.Document, request.WorkflowName)
+	}
+	w, err := s.cfg.Definitions.Named(ctx, tenant, request.WorkflowName, request.WorkflowVersion)
+	return w, rondo.Op("read a workflow", err)
+}
+
+// unregistered compiles a document for a plan. Name is what it must be of; "" =
+// anything.
+func (s *Service) unregistered(document json.RawMessage, name string) (*plan.Workflow, error) {
+	w, err := plan.Compile(document, s.cfg.Environment)
+	if err != nil {
+		return nil, rondo.Op("compile the definition", err)
+	}
+	if name != "" && w.Name != name {
+		return nil, &rondo.Error{
+			Code: rondo.CodeInvalid, Message: "the definition is of another workflow", Hint: "plan with a definition of the same name",
+			Fields: []rondo.FieldError{{Code: "not_allowed", Pointer: "/definition/name", Message: "must be the name of the workflow"}},
+		}
+	}
+	return w, nil
+}
+
+// onlyPlanned refuses to run what nobody registered: a run needs its definition for
+// as long as it is kept.
+func onlyPlanned(document json.RawMessage) error {
+	if len(document) == 0 {
+		return nil
+	}
+	return &rondo.Error{Code: rondo.CodeInvalid, Message: "a definition that is not registered can be planned, not run", Hint: "publish it first"}
 }
 
 // PlanUpdate says what an update run would do, and does nothing. Its errors are
@@ -112,7 +146,8 @@ func planStep(w *plan.Workflow, from *plan.PlannedStep, history map[string]store
 		step.Error = &rondo.StepError{Code: string(from.Err.Code), Message: from.Err.Message}
 		return step
 	}
-	if cost, known := history[def.ID]; known && from.Decision != plan.WouldReuse {
+	runs := from.Decision == plan.WouldRun || from.Decision == plan.UnknownUntil
+	if cost, known := history[def.ID]; known && runs {
 		step.EstimatedMs, step.Cost = &cost.DurationMs, &cost.Cost
 	}
 	return step
@@ -126,6 +161,10 @@ func planSummary(w *plan.Workflow, steps []PlanStep) PlanSummary {
 			sum.WouldRun++
 		case WouldReuse:
 			sum.Reuse++
+		case WouldFail:
+			sum.Fails++
+		case NeverReached:
+			sum.NeverReached++
 		default:
 			sum.Unknown++
 		}

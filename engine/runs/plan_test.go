@@ -103,12 +103,13 @@ func (st *stage) compare(seed uint64, planned Plan, run RunView) {
 	if deviations := ComparePlan(planned, steps); len(deviations) > 0 {
 		st.t.Errorf("seed %d, %s run %s: deviations %+v", seed, run.TriggerType, run.Status, deviations)
 	}
-	fails := false
 	for i, step := range steps {
 		p := planned.Steps[i]
-		fails = fails || p.Error != nil
 		if p.StepID != step.StepID || p.StaleInput != step.StaleInput {
 			st.t.Errorf("seed %d: step %s (stale %v) was planned as %s (stale %v)", seed, step.StepID, step.StaleInput, p.StepID, p.StaleInput)
+		}
+		if p.Decision == WouldRun && p.Reason != step.Reason {
+			st.t.Errorf("seed %d: step %s ran for %s, planned was %s", seed, step.StepID, step.Reason, p.Reason)
 		}
 		if (p.Error != nil) != (step.Status == rondo.RunStepFailed) && p.Decision != UnknownUntil {
 			st.t.Errorf("seed %d: step %s is %s, planned error %+v", seed, step.StepID, step.Status, p.Error)
@@ -120,7 +121,7 @@ func (st *stage) compare(seed uint64, planned Plan, run RunView) {
 	if run.Status != rondo.RunCompleted && run.Options.Mode != rondo.CacheOnly {
 		st.t.Errorf("seed %d: the run is %s: %+v", seed, run.Status, run.Error)
 	}
-	if sum := planned.Summary; sum.WouldRun+sum.Reuse+sum.Unknown != len(steps) {
+	if sum := planned.Summary; sum.WouldRun+sum.Reuse+sum.Unknown+sum.Fails+sum.NeverReached != len(steps) {
 		st.t.Errorf("seed %d: the summary %+v does not add up to %d steps", seed, sum, len(steps))
 	}
 }
@@ -245,6 +246,45 @@ func TestAPlanEstimatesFromHistory(t *testing.T) {
 		}
 		if runs, err := st.Runs(t.Context(), anna, store.RunFilter{}, store.Page{Limit: 10}); err != nil || len(runs) != 1 {
 			t.Errorf("plans started runs: %d, %v", len(runs), err)
+		}
+	})
+}
+
+func TestAPlanSaysWhatWouldFailAndWhatIsNeverReached(t *testing.T) {
+	onStages(t, func(t *testing.T, st *stage) {
+		st.register([]byte(`{"name":"row","version":"1.0.0","steps":[{"id":"kept","skill":"work@1"},
+			{"id":"missing","skill":"work@1","input":{"n":{"trigger":"n"}}},{"id":"behind","skill":"work@1","depends_on":["missing"]},
+			{"id":"merged","skill":"work@1","input":{"n":{"merge":[{"trigger":"m"}]}}}]}`))
+		st.completed(st.trigger("row", `{"n":1,"m":{}}`))
+		request := Request{WorkflowName: "row", TriggerPayload: json.RawMessage(`{"n":2,"m":5}`), Options: rondo.RunOptions{Mode: rondo.CacheOnly}}
+		planned, err := st.Plan(t.Context(), anna, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(PlanSummary{Reuse: 1, Fails: 2, NeverReached: 1}, planned.Summary); diff != "" {
+			t.Errorf("summary (-want +got):\n%s", diff)
+		}
+		for i, want := range []struct {
+			decision string
+			code     rondo.Code
+		}{{WouldReuse, ""}, {WouldFail, rondo.CodeCacheOnlyMiss}, {NeverReached, ""}, {WouldFail, rondo.CodeInputSelector}} {
+			step := planned.Steps[i]
+			var code rondo.Code
+			if step.Error != nil {
+				code = rondo.Code(step.Error.Code)
+			}
+			if step.Decision != want.decision || code != want.code || step.EstimatedMs != nil || step.Cost != nil {
+				t.Errorf("%s: %+v, want %s %s", step.StepID, step, want.decision, want.code)
+			}
+		}
+		run := st.trigger("row", string(request.TriggerPayload), func(r *Request) { r.Options = request.Options })
+		steps, err := st.Steps(t.Context(), anna, run.ID, "")
+		if deviations := ComparePlan(planned, steps); err != nil || len(deviations) > 0 {
+			t.Errorf("deviations %+v, %v", deviations, err)
+		}
+		again := st.completed(st.trigger("row", `{"n":2,"m":{}}`))
+		if steps, err = st.Steps(t.Context(), anna, again.ID, ""); err != nil || len(ComparePlan(planned, steps)) != 3 {
+			t.Errorf("a run that does not fail keeps to the plan: %+v, %v", ComparePlan(planned, steps), err)
 		}
 	})
 }

@@ -14,6 +14,7 @@ type Deviation struct {
 // steps are the last attempts of the run. What the plan said would run was
 // attempted, what it said would be reused was skipped, from the base when it said
 // so and from the cache when it said that; which tier of the cache is no matter.
+// What it said would fail failed, and what it said is never reached did nothing.
 // What it left open may have gone any way.
 func ComparePlan(plan Plan, steps []rondo.RunStep) []Deviation {
 	happened := make(map[string]*rondo.RunStep, len(steps))
@@ -58,6 +59,10 @@ func (p *PlanStep) kept(step *rondo.RunStep) bool {
 		return ran
 	case WouldReuse:
 		return skipped && (p.Reason.Code == rondo.ReasonBase) == (step.Reason.Code == rondo.ReasonBase)
+	case WouldFail:
+		return step.Status == rondo.RunStepFailed
+	case NeverReached:
+		return !ran && !skipped
 	}
 	return true
 }

@@ -117,6 +117,11 @@ func (l *library) Named(_ context.Context, _, name, version string) (*plan.Workf
 	if w := l.named[name]; w != nil && (version == "" || version == w.Version) {
 		return w, nil
 	}
+	for _, w := range l.frozen {
+		if w.Name == name && w.Version == version {
+			return w, nil
+		}
+	}
 	return nil, &rondo.Error{Code: rondo.CodeWorkflowNotFound, Message: "there is no workflow " + name}
 }
 

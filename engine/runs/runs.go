@@ -22,6 +22,9 @@ type Request struct {
 	TriggerPayload  json.RawMessage // nil = {}
 	Options         rondo.RunOptions
 	CorrelationID   string // "" = the run's id
+	// Document is a definition that nobody registered, for a plan alone: it stands for
+	// the workflow, whose name may be left out.
+	Document json.RawMessage
 
 	// Of a run that a case step starts.
 	ID        rondo.ID // zero = a new one; the same one twice is one run
@@ -34,8 +37,13 @@ type UpdateRequest struct {
 	BaseRunID  rondo.ID
 	Change     rondo.ChangeRequest
 	Definition string // "pinned" (default) or "latest"
-	IfLatest   bool
-	Options    rondo.RunOptions // with ChangedSteps, Force, Strict
+	// WorkflowVersion is which version stands for the latest; "" = the highest active
+	// one. Not with a pinned definition.
+	WorkflowVersion string
+	// Document is the latest definition, though nobody registered it, for a plan alone.
+	Document json.RawMessage
+	IfLatest bool
+	Options  rondo.RunOptions // with ChangedSteps, Force, Strict
 }
 
 // Plan is what a run would do.
@@ -55,6 +63,8 @@ const (
 	WouldRun     = "would_run"
 	WouldReuse   = "reuse"
 	UnknownUntil = "unknown_until"
+	WouldFail    = "would_fail"    // without being computed: Error says why
+	NeverReached = "never_reached" // steps in Until would fail, or not be reached either
 )
 
 // PlanStep is what a run would do with one step.
@@ -63,12 +73,11 @@ type PlanStep struct {
 	Skill       string       `json:"skill"`
 	Decision    string       `json:"decision"`
 	Until       []string     `json:"until,omitempty"` // steps whose output decides
-	Reason      rondo.Reason `json:"reason,omitzero"` // none while Until decides
+	Reason      rondo.Reason `json:"reason"`          // none while Until decides
 	StaleInput  bool         `json:"staleInput,omitempty"`
 	EstimatedMs *int64       `json:"estimatedMs,omitempty"` // nil = no history
 	Cost        *float64     `json:"estimatedCost,omitempty"`
-	// Error: it would fail without being computed, and what depends on it would not
-	// be attempted.
+	// Error is that of a step that would fail.
 	Error *rondo.StepError `json:"error,omitempty"`
 }
 
@@ -77,6 +86,8 @@ type PlanSummary struct {
 	WouldRun      int     `json:"wouldRun"`
 	Reuse         int     `json:"reuse"`
 	Unknown       int     `json:"unknown"`
+	Fails         int     `json:"fails"`
+	NeverReached  int     `json:"neverReached"`
 	EstimatedMs   int64   `json:"estimatedMs"` // along the critical path, unknown steps running
 	EstimatedCost float64 `json:"estimatedCost"`
 }
@@ -91,17 +102,19 @@ type Explanation struct {
 type StepExplain struct {
 	StepID        string       `json:"stepId"`
 	Status        string       `json:"status"`
-	Reason        rondo.Reason `json:"reason,omitzero"` // none while it is pending
-	Text          string       `json:"text"`            // the reason as a sentence
+	Reason        rondo.Reason `json:"reason"` // none while it is pending
+	Text          string       `json:"text"`   // the reason as a sentence
 	StaleInput    bool         `json:"staleInput,omitempty"`
 	Deterministic *bool        `json:"deterministic,omitempty"`
 	CacheKey      string       `json:"cacheKey,omitempty"`
 	SourceRunID   string       `json:"sourceRunId,omitempty"`
 	ComparedWith  string       `json:"comparedWith,omitempty"` // run whose manifest it was compared with
-	Changed       []Difference `json:"changed,omitempty"`
+	// Changed are components of the key; of a step that verify found to differ, parts
+	// of its output.
+	Changed []Difference `json:"changed,omitempty"`
 }
 
-// Difference is one component of a key that is not as it was.
+// Difference is one component of a key, or part of an output, that is not as it was.
 type Difference struct {
 	Component string `json:"component"`
 	Before    string `json:"before,omitempty"` // preview
@@ -122,29 +135,56 @@ type CacheAnalysis struct {
 type CacheAnalysisStep struct {
 	StepID      string       `json:"stepId"`
 	CacheHit    bool         `json:"cacheHit"`
-	Reason      rondo.Reason `json:"reason,omitzero"`
+	Reason      rondo.Reason `json:"reason"`
 	CacheKey    string       `json:"cacheKey,omitempty"`
 	DurationMs  int64        `json:"durationMs"`
 	TimeSavedMs int64        `json:"timeSavedMs"`
 	CostSaved   float64      `json:"costSaved"`
 }
 
+// TaintRequest asks to mark an entry bad.
+type TaintRequest struct {
+	Key     string
+	Why     string
+	Rebuild bool
+	// OutputHash is the result that is meant; "" = whatever the entry has. An entry that
+	// has another one by now stays as it is: what used the result is listed and rebuilt.
+	OutputHash string
+}
+
 // Tainted says what a bad entry touched.
 type Tainted struct {
-	Key       string       `json:"key"`
-	Workflow  string       `json:"workflow"`
-	StepID    string       `json:"stepId"`
+	Key        string `json:"key"`
+	Workflow   string `json:"workflow"`
+	StepID     string `json:"stepId"`
+	OutputHash string `json:"outputHash"` // of the bad result
+	// Recomputed: the entry had another result already and was not marked.
+	Recomputed bool `json:"recomputed,omitempty"`
+
 	Runs      []TaintedRun `json:"runs"`
 	Artifacts []string     `json:"artifacts"`          // ids, of the step and of what came after it in those runs
 	Rebuilds  []string     `json:"rebuilds,omitempty"` // ids of update runs that were started
+	// Error is why some run could not be rebuilt. Asking again starts what is missing.
+	Error string `json:"error,omitempty"`
 }
+
+// Why a run that used a bad entry is not rebuilt.
+const (
+	NotRebuiltReplaced  = "replaced" // by a completed update run
+	NotRebuiltRunning   = "running"  // or queued: it goes on with what it has
+	NotRebuiltFailed    = "failed"   // retrying it keeps what it has
+	NotRebuiltCancelled = "cancelled"
+	NotRebuiltError     = "error" // Tainted.Error
+)
 
 // TaintedRun is a run that used a bad entry.
 type TaintedRun struct {
-	RunID     string   `json:"runId"`
-	Status    string   `json:"status"`
-	StepIDs   []string `json:"stepIds"` // the step and what came after it
-	RebuiltBy string   `json:"rebuiltBy,omitempty"`
+	RunID   string   `json:"runId"`
+	Status  string   `json:"status"`
+	StepIDs []string `json:"stepIds"` // the step and what came after it
+	// RebuiltBy is the update run that redoes it, started now or before.
+	RebuiltBy  string `json:"rebuiltBy,omitempty"`
+	NotRebuilt string `json:"notRebuilt,omitempty"` // why it is not; "" = it is, or nobody asked
 }
 
 // Event is one change of a run as streams tell it.
@@ -152,5 +192,6 @@ type Event struct {
 	Seq  int64
 	Run  *rondo.Run     // nil = it did not change
 	Step *rondo.RunStep // without data
+	More bool           // another event of this Seq follows: it is no place to go on from
 	At   time.Time
 }

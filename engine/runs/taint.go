@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/rondo-engine/rondo"
@@ -13,26 +14,30 @@ import (
 // steps that came after it there and the artifacts of them all. CodeNotFound when
 // there is no such entry.
 //
-// With rebuild each of these runs that has completed and was not replaced by a
+// With Rebuild each of these runs that has completed and was not replaced by a
 // completed update run is redone: by an update run whose only seed is the step and
 // whose change is the one that the run itself had. The step is computed once for
 // all of them, because their keys are the same, and what follows only where the new
 // result differs. Runs that have not completed, and those that were replaced, are
 // listed and left alone.
-func (s *Service) Taint(ctx context.Context, p rondo.Principal, key, why string, rebuild bool) (Tainted, error) {
+//
+// Asking again does nothing twice: a run that is being redone, or was, names the run
+// that does it. A request that names the result it means also leaves an entry alone
+// that was computed anew since. What could not be started is told in Tainted.Error.
+func (s *Service) Taint(ctx context.Context, p rondo.Principal, request TaintRequest) (Tainted, error) {
 	const op = "taint a cache entry"
-	if why == "" {
+	if request.Why == "" {
 		return Tainted{}, &rondo.Error{Code: rondo.CodeInvalid, Op: op, Message: "a tainted entry needs a reason", Hint: "say what is wrong with it: it is shown wherever the entry is"}
 	}
-	entry, err := s.store.TaintCache(ctx, p.Tenant, key, why)
+	entry, recomputed, err := s.mark(ctx, p.Tenant, request)
 	if err != nil {
 		return Tainted{}, rondo.Op(op, err)
 	}
-	if err := s.dropHot(ctx, p.Tenant, []string{key}); err != nil {
-		return Tainted{}, rondo.Op("drop a tainted entry from the hot tier", err)
+	tainted := Tainted{
+		Key: request.Key, Workflow: entry.WorkflowName, StepID: entry.StepID, OutputHash: entry.OutputHash, Recomputed: recomputed,
+		Runs: []TaintedRun{}, Artifacts: []string{},
 	}
-	tainted := Tainted{Key: key, Workflow: entry.WorkflowName, StepID: entry.StepID, Runs: []TaintedRun{}, Artifacts: []string{}}
-	users, err := s.cacheUsers(ctx, p.Tenant, key)
+	users, err := s.cacheUsers(ctx, p.Tenant, request.Key)
 	if err != nil {
 		return Tainted{}, rondo.Op(op, err)
 	}
@@ -50,20 +55,41 @@ func (s *Service) Taint(ctx context.Context, p rondo.Principal, key, why string,
 	}
 	slices.Sort(tainted.Artifacts)
 	tainted.Artifacts = slices.Compact(tainted.Artifacts)
-	if !rebuild {
-		return tainted, nil
-	}
 	for i, use := range using {
-		id, err := s.rebuild(ctx, p, use)
-		if err != nil {
-			return tainted, rondo.Op("rebuild run "+use.RunID.String(), err)
-		}
-		if !id.IsZero() {
-			tainted.Runs[i].RebuiltBy = id.String()
-			tainted.Rebuilds = append(tainted.Rebuilds, id.String())
+		if err := s.redo(ctx, p, use, using, request.Rebuild, &tainted, &tainted.Runs[i]); err != nil {
+			tainted.Runs[i].NotRebuilt, tainted.Error = NotRebuiltError, rebuildError(use.RunID, err)
 		}
 	}
 	return tainted, nil
+}
+
+// mark marks the entry, unless it has another result than the one that is meant.
+// The entry it returns has the bad result's hash.
+func (s *Service) mark(ctx context.Context, tenant string, request TaintRequest) (entry rondo.CacheEntry, recomputed bool, err error) {
+	if request.OutputHash != "" {
+		found, err := s.store.LookupCache(ctx, tenant, []string{request.Key}, s.now())
+		if err != nil {
+			return entry, false, err
+		}
+		if now := found[request.Key].Entry; now != nil && now.OutputHash != request.OutputHash {
+			entry = *now
+			entry.OutputHash = request.OutputHash
+			return entry, true, nil
+		}
+	}
+	if entry, err = s.store.TaintCache(ctx, tenant, request.Key, request.Why); err != nil {
+		return entry, false, err
+	}
+	return entry, false, rondo.Op("drop a tainted entry from the hot tier", s.dropHot(ctx, tenant, []string{request.Key}))
+}
+
+// rebuildError is what callers are told of a run that could not be redone.
+func rebuildError(id rondo.ID, err error) string {
+	text := "run " + id.String() + " could not be rebuilt"
+	if e, ok := errors.AsType[*rondo.Error](err); ok && e.Message != "" {
+		text += ": " + e.Message
+	}
+	return text + "; ask again"
 }
 
 // cacheUsers reads every run that has a step of that key, newest first.
@@ -105,17 +131,75 @@ func (s *Service) touched(ctx context.Context, tenant string, entry *rondo.Cache
 	return run, artifacts, true, nil
 }
 
-// rebuild starts an update run of a run that used a bad entry; zero when it need
-// not be.
-func (s *Service) rebuild(ctx context.Context, p rondo.Principal, use store.CacheUser) (rondo.ID, error) {
-	if use.Status != rondo.RunCompleted {
-		return rondo.ID{}, nil
+// redo says how a run that used a bad entry is redone, and lets it be if that is
+// asked for and not under way.
+func (s *Service) redo(ctx context.Context, p rondo.Principal, use store.CacheUser, using []store.CacheUser, rebuild bool, tainted *Tainted, run *TaintedRun) error {
+	switch use.Status {
+	case rondo.RunQueued, rondo.RunRunning:
+		run.NotRebuilt = NotRebuiltRunning
+	case rondo.RunFailed:
+		run.NotRebuilt = NotRebuiltFailed
+	case rondo.RunCancelled:
+		run.NotRebuilt = NotRebuiltCancelled
+	case rondo.RunCompleted:
+		by, replaced, err := s.redone(ctx, p.Tenant, use, using)
+		if err != nil {
+			return err
+		}
+		if !by.IsZero() {
+			run.RebuiltBy = by.String()
+			return nil
+		}
+		if replaced {
+			run.NotRebuilt = NotRebuiltReplaced
+			return nil
+		}
+		if !rebuild {
+			return nil
+		}
+		if by, err = s.rebuild(ctx, p, use); err != nil {
+			return err
+		}
+		run.RebuiltBy = by.String()
+		tainted.Rebuilds = append(tainted.Rebuilds, by.String())
 	}
-	newer, err := s.replacedBy(ctx, p.Tenant, use.RunID)
-	if err != nil || !newer.IsZero() {
+	return nil
+}
+
+// redone looks for what became of a run since: the update run that redoes it for
+// the sake of the step, under way or completed, and whether another one replaced it.
+// One that has the bad result itself redoes nothing.
+func (s *Service) redone(ctx context.Context, tenant string, use store.CacheUser, using []store.CacheUser) (by rondo.ID, replaced bool, err error) {
+	page := store.Page{Limit: cachePage}
+	for {
+		updates, err := s.store.RunList(ctx, store.RunFilter{TenantID: tenant, Base: use.RunID}, page)
+		if err != nil {
+			return rondo.ID{}, false, rondo.Op("look for newer runs", err)
+		}
+		for i := range updates {
+			update := &updates[i]
+			bad := slices.ContainsFunc(using, func(u store.CacheUser) bool { return u.RunID == update.ID })
+			completed := update.Status == rondo.RunCompleted
+			if (completed || !update.Status.Ended()) && !bad && slices.Equal(update.Options.ChangedSteps, []string{use.StepID}) {
+				return update.ID, completed, nil
+			}
+			replaced = replaced || completed
+		}
+		if len(updates) < cachePage {
+			return rondo.ID{}, replaced, nil
+		}
+		page.After = updates[len(updates)-1].ID
+	}
+}
+
+// rebuild starts an update run of a run that used a bad entry.
+func (s *Service) rebuild(ctx context.Context, p rondo.Principal, use store.CacheUser) (rondo.ID, error) {
+	request := UpdateRequest{BaseRunID: use.RunID}
+	base, err := s.updatable(ctx, p.Tenant, request)
+	if err != nil {
 		return rondo.ID{}, err
 	}
-	base, w, _, err := s.updateBase(ctx, p.Tenant, UpdateRequest{BaseRunID: use.RunID})
+	w, _, err := s.updateWorkflows(ctx, p.Tenant, &base.run, request)
 	if err != nil {
 		return rondo.ID{}, err
 	}
@@ -131,7 +215,7 @@ func (s *Service) rebuild(ctx context.Context, p rondo.Principal, use store.Cach
 	if change := base.run.Change; change != nil && !w.Changes[change.Type].All {
 		u.run.Change = change
 	}
-	u.seed(seeds, nil, false)
+	s.seed(ctx, u, seeds, nil, false)
 	run, err := s.startUpdate(ctx, u)
 	if err != nil {
 		return rondo.ID{}, err

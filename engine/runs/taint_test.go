@@ -40,15 +40,15 @@ func TestTaintListsAndRebuildsExactlyWhatUsedAnEntry(t *testing.T) {
 		key := st.keyOf(producer.ID, bgm)
 		voice = "good"
 		st.workshop.computed()
-		tainted, err := st.Taint(t.Context(), anna, key, "the track is off key", true)
+		tainted, err := st.Taint(t.Context(), anna, TaintRequest{Key: key, Why: "the track is off key", Rebuild: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		after := []string{bgm, mix, bundle, manifest, validate}
 		want := []TaintedRun{
-			{RunID: cached.ID.String(), Status: "completed", StepIDs: after},
+			{RunID: cached.ID.String(), Status: "completed", StepIDs: after, NotRebuilt: NotRebuiltReplaced},
 			{RunID: linked.ID.String(), Status: "completed", StepIDs: after},
-			{RunID: producer.ID.String(), Status: "completed", StepIDs: after},
+			{RunID: producer.ID.String(), Status: "completed", StepIDs: after, NotRebuilt: NotRebuiltReplaced},
 		}
 		if len(tainted.Rebuilds) != 1 {
 			t.Fatalf("rebuilds %v: only %s was not replaced", tainted.Rebuilds, linked.ID)
@@ -106,7 +106,7 @@ func TestASecondResultOfAKeyHasUsersOfItsOwn(t *testing.T) {
 		st.completed(st.trigger("one", `{}`))
 		say = `"new"`
 		fresh := st.completed(st.trigger("one", `{}`, func(r *Request) { r.Options.Mode = rondo.CacheRefresh }))
-		tainted, err := st.Taint(t.Context(), anna, st.keyOf(fresh.ID, "only"), "wrong", false)
+		tainted, err := st.Taint(t.Context(), anna, TaintRequest{Key: st.keyOf(fresh.ID, "only"), Why: "wrong"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestTaintOfARunThatHadAChangeKeepsTheChange(t *testing.T) {
 			update := st.completed(st.update(UpdateRequest{BaseRunID: base.ID, Change: change(kind, "")}))
 			synctest.Wait()
 			st.workshop.computed()
-			tainted, err := st.Taint(t.Context(), anna, st.keyOf(update.ID, "first"), "wrong", true)
+			tainted, err := st.Taint(t.Context(), anna, TaintRequest{Key: st.keyOf(update.ID, "first"), Why: "wrong", Rebuild: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestTaintsThatCannotBe(t *testing.T) {
 			"another tenant's":           {rondo.Principal{Tenant: "other"}, key, "wrong", rondo.CodeNotFound},
 			"no reason":                  {anna, key, "", rondo.CodeInvalid},
 		} {
-			if _, err := st.Taint(t.Context(), c.as, c.key, c.why, true); rondo.CodeOf(err) != c.code {
+			if _, err := st.Taint(t.Context(), c.as, TaintRequest{Key: c.key, Why: c.why, Rebuild: true}); rondo.CodeOf(err) != c.code {
 				t.Errorf("%s: %v, want %s", name, err, c.code)
 			}
 		}

@@ -13,11 +13,14 @@ import (
 
 // Trigger starts a run and returns it when it is durable.
 func (s *Service) Trigger(ctx context.Context, p rondo.Principal, request Request) (*rondo.Run, error) {
+	if err := onlyPlanned(request.Document); err != nil {
+		return nil, err
+	}
 	w, err := s.cfg.Definitions.Named(ctx, p.Tenant, request.WorkflowName, request.WorkflowVersion)
 	if err != nil {
 		return nil, rondo.Op("start a run", err)
 	}
-	if err := checkOptions(request.Options); err != nil {
+	if err := checkOptions(w, request.Options); err != nil {
 		return nil, err
 	}
 	payload := request.TriggerPayload

@@ -21,13 +21,17 @@ const (
 // the base run's with the change's merged on top, member by member. Seeds are the
 // steps of the change type and ChangedSteps; a request without a type has the
 // latter alone, and with the latest definition it may have neither. They, the steps
-// whose definition changed, and everything after them are candidates; the others
-// are linked from the base run as they are.
+// whose definition changed or whose result in the base run is unusable, and
+// everything after them are candidates; the others are linked from the base run as
+// they are.
 //
 // The base run must have completed (CodeBaseRunNotCompleted). With IfLatest it must
 // not have been replaced: CodeStaleBaseRun when a completed update run has it as
 // its base, directly or through others.
 func (s *Service) Update(ctx context.Context, p rondo.Principal, request UpdateRequest) (*rondo.Run, error) {
+	if err := onlyPlanned(request.Document); err != nil {
+		return nil, err
+	}
 	u, err := s.prepareUpdate(ctx, p, request)
 	if err != nil {
 		return nil, err
@@ -45,11 +49,18 @@ type update struct {
 
 // prepareUpdate checks a request against its base and its workflow.
 func (s *Service) prepareUpdate(ctx context.Context, p rondo.Principal, request UpdateRequest) (*update, error) {
-	base, w, changed, err := s.updateBase(ctx, p.Tenant, request)
+	base, err := s.updatable(ctx, p.Tenant, request)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOptions(request.Options); err != nil {
+	w, pinned, err := s.updateWorkflows(ctx, p.Tenant, &base.run, request)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOptions(w, request.Options); err != nil {
+		return nil, err
+	}
+	if err := checkChangedSteps(w, pinned, request.Options.ChangedSteps); err != nil {
 		return nil, err
 	}
 	seeds, all, err := updateSeeds(w, request)
@@ -68,19 +79,22 @@ func (s *Service) prepareUpdate(ctx context.Context, p rondo.Principal, request 
 		change := request.Change
 		u.run.Change = &change
 	}
-	u.seed(seeds, changed, all)
+	var changed []int
+	if w != pinned {
+		changed = w.ChangedSteps(pinned)
+	}
+	s.seed(ctx, u, seeds, changed, all)
 	return u, nil
 }
 
-// updateBase reads the base run and the workflow of its update, with the steps
-// that differ between them.
-func (s *Service) updateBase(ctx context.Context, tenant string, request UpdateRequest) (*baseRun, *plan.Workflow, []int, error) {
+// updatable reads the base run, which must be one that can be updated.
+func (s *Service) updatable(ctx context.Context, tenant string, request UpdateRequest) (*baseRun, error) {
 	run, err := s.store.Run(ctx, tenant, request.BaseRunID)
 	if err != nil {
-		return nil, nil, nil, rondo.Op("read the base run", err)
+		return nil, rondo.Op("read the base run", err)
 	}
 	if run.Status != rondo.RunCompleted {
-		return nil, nil, nil, &rondo.Error{
+		return nil, &rondo.Error{
 			Code: rondo.CodeBaseRunNotCompleted, Message: "the base run is " + string(run.Status) + "; only a completed run can be updated",
 			Hint: "wait until it has completed, or retry it when it failed",
 		}
@@ -88,35 +102,45 @@ func (s *Service) updateBase(ctx context.Context, tenant string, request UpdateR
 	if request.IfLatest {
 		newer, err := s.replacedBy(ctx, tenant, run.ID)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, err
 		}
 		if !newer.IsZero() {
-			return nil, nil, nil, &rondo.Error{
+			return nil, &rondo.Error{
 				Code: rondo.CodeStaleBaseRun, Message: "the base run was updated already: run " + newer.String() + " replaced it",
 				Hint: "update that one, or leave out ifLatest",
 			}
 		}
 	}
-	pinned, err := s.cfg.Definitions.Frozen(ctx, tenant, run.DefinitionHash)
-	if err != nil {
-		return nil, nil, nil, rondo.Op("read the workflow of the base run", err)
+	return s.loadBase(ctx, tenant, run.ID)
+}
+
+// updateWorkflows finds the workflow of an update, and the one of its base run.
+func (s *Service) updateWorkflows(ctx context.Context, tenant string, base *rondo.Run, request UpdateRequest) (w, pinned *plan.Workflow, err error) {
+	if pinned, err = s.cfg.Definitions.Frozen(ctx, tenant, base.DefinitionHash); err != nil {
+		return nil, nil, rondo.Op("read the workflow of the base run", err)
 	}
-	w, changed := pinned, []int(nil)
+	if len(request.Document) > 0 {
+		w, err = s.unregistered(request.Document, base.WorkflowName)
+		return w, pinned, err
+	}
 	switch request.Definition {
 	case "", DefinitionPinned:
+		if request.WorkflowVersion != "" {
+			const told = "a version goes with definition latest; a pinned definition is the base run's"
+			return nil, nil, &rondo.Error{
+				Code: rondo.CodeInvalid, Message: "the version of a pinned definition is given", Hint: told,
+				Fields: []rondo.FieldError{{Code: "not_allowed", Pointer: "/workflowVersion", Message: told}},
+			}
+		}
+		return pinned, pinned, nil
 	case DefinitionLatest:
-		if w, err = s.cfg.Definitions.Named(ctx, tenant, run.WorkflowName, ""); err != nil {
-			return nil, nil, nil, rondo.Op("read the latest workflow", err)
-		}
-		changed = w.ChangedSteps(pinned)
-	default:
-		return nil, nil, nil, &rondo.Error{
-			Code: rondo.CodeInvalid, Message: "definition is " + quoted(request.Definition), Hint: "it is pinned or latest",
-			Fields: []rondo.FieldError{{Code: "not_allowed", Pointer: "/definition", Message: "use pinned or latest"}},
-		}
+		w, err = s.cfg.Definitions.Named(ctx, tenant, base.WorkflowName, request.WorkflowVersion)
+		return w, pinned, rondo.Op("read the latest workflow", err)
 	}
-	base, err := s.loadBase(ctx, tenant, run.ID)
-	return base, w, changed, rondo.Op("read the base run", err)
+	return nil, nil, &rondo.Error{
+		Code: rondo.CodeInvalid, Message: "definition is " + quoted(request.Definition), Hint: "it is pinned or latest",
+		Fields: []rondo.FieldError{{Code: "not_allowed", Pointer: "/definition", Message: "use pinned or latest"}},
+	}
 }
 
 // replacedBy returns a completed update run of a run; zero when there is none. One
@@ -132,7 +156,8 @@ func (s *Service) replacedBy(ctx context.Context, tenant string, id rondo.ID) (r
 
 // updateSeeds are the steps that a request begins with.
 func updateSeeds(w *plan.Workflow, request UpdateRequest) (seeds []int, all bool, err error) {
-	if request.Change.Type == "" && len(request.Options.ChangedSteps) == 0 && request.Definition == DefinitionLatest {
+	latest := request.Definition == DefinitionLatest || len(request.Document) > 0
+	if request.Change.Type == "" && len(request.Options.ChangedSteps) == 0 && latest {
 		return nil, false, nil // what changed in the definition is what changed
 	}
 	return w.Seeds(request.Change.Type, request.Options.ChangedSteps)
@@ -173,11 +198,12 @@ func (s *Service) newUpdate(p rondo.Principal, base *baseRun, w *plan.Workflow, 
 }
 
 // seed says what the update begins with.
-func (u *update) seed(seeds, changed []int, all bool) {
+func (s *Service) seed(ctx context.Context, u *update, seeds, changed []int, all bool) {
 	u.in = plan.ForecastInput{
 		Workflow: u.w, Tenant: u.run.TenantID, Trigger: u.run.TriggerPayload, Options: u.run.Options, Change: u.run.Change,
 		Base: u.base.forPlan(), Seeds: seeds, Candidates: plan.Candidates(u.w, seeds, changed, all), All: all,
 	}
+	u.in.Unusable = s.unusable(ctx, &u.in)
 }
 
 // forPlan is the base run as package plan wants it.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
 )
 
@@ -21,18 +22,14 @@ type cacheCommand struct {
 
 // cacheFilter names entries.
 type cacheFilter struct {
-	Workflow  string        `help:"Of this workflow." placeholder:"NAME"`
-	Step      string        `help:"Of this step." placeholder:"STEP"`
-	Key       string        `help:"The one with this key." placeholder:"KEY"`
-	OlderThan time.Duration `help:"Not used for so long." placeholder:"DURATION"`
+	Workflow  string `help:"Of this workflow." placeholder:"NAME"`
+	Step      string `help:"Of this step." placeholder:"STEP"`
+	Key       string `help:"The one with this key." placeholder:"KEY"`
+	OlderThan string `help:"Not used for so long, such as 90m, 48h or 3d." placeholder:"AGE"`
 }
 
 func (f cacheFilter) pairs() []string {
-	older := ""
-	if f.OlderThan > 0 {
-		older = f.OlderThan.String()
-	}
-	return []string{"workflow", f.Workflow, "step", f.Step, "key", f.Key, "olderThan", older}
+	return []string{"workflow", f.Workflow, "step", f.Step, "key", f.Key, "olderThan", f.OlderThan}
 }
 
 type cacheList struct {
@@ -77,7 +74,7 @@ type cacheEvict struct {
 
 // Validate refuses to forget everything by mistake.
 func (c cacheEvict) Validate() error {
-	filtered := c.Workflow != "" || c.Step != "" || c.Key != "" || c.OlderThan > 0
+	filtered := c.Workflow != "" || c.Step != "" || c.Key != "" || c.OlderThan != ""
 	return firstWrong(
 		rule{filtered || c.All, "say what to forget: --workflow, --step, --key, --older-than, or --all"},
 		rule{!filtered || !c.All, "--all forgets everything; leave out the others"},
@@ -102,9 +99,10 @@ func (c cacheEvict) Run(ctx context.Context, s streams) error {
 
 type cacheTaint struct {
 	remote
-	Key     string `arg:"" help:"Key of the result: rondo cache list, or rondo runs explain -o json."`
-	Reason  string `required:"" help:"What is wrong with it; kept with it." placeholder:"TEXT"`
-	Rebuild bool   `help:"Start an update run for every run that used it."`
+	Key        string `arg:"" help:"Key of the result: rondo cache list, or rondo runs explain -o json."`
+	Reason     string `required:"" help:"What is wrong with it; kept with it." placeholder:"TEXT"`
+	Rebuild    bool   `help:"Start an update run for every run that used it."`
+	OutputHash string `help:"The result that is meant, as this command showed it: an entry that was computed anew since is left as it is." placeholder:"HASH"`
 }
 
 // Run marks an entry and says what it touched.
@@ -113,20 +111,46 @@ func (c cacheTaint) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	found, err := server.TaintCache(ctx, c.Key, c.Reason, c.Rebuild)
+	found, err := server.TaintCache(ctx, c.Key, client.TaintRequest{Reason: c.Reason, Rebuild: c.Rebuild, OutputHash: c.OutputHash})
 	if err != nil {
 		return err
 	}
 	if c.json() {
-		return printJSON(s.out, found)
+		err = printJSON(s.out, found)
+	} else {
+		err = c.print(s, found)
 	}
-	_, _ = fmt.Fprintf(s.out, "%s of %s is tainted: %s and %s used it\n", found.StepID, found.Workflow, count(len(found.Runs), "run"), count(len(found.Artifacts), "artifact"))
+	if err == nil && found.Error != "" {
+		return &rondo.Error{Code: rondo.CodeUnavailable, Message: plain(found.Error), Hint: "what was started is named above; the same command starts what is missing"}
+	}
+	return err
+}
+
+// print says what a result touched and what is done about it.
+func (c cacheTaint) print(s streams, found client.Tainted) error {
+	state := "is tainted"
+	if found.Recomputed {
+		state = "was computed anew since, and is left as it is"
+	}
+	_, _ = fmt.Fprintf(s.out, "%s of %s %s: %s and %s used it\n", found.StepID, found.Workflow, state, count(len(found.Runs), "run"), count(len(found.Artifacts), "artifact"))
 	if len(found.Runs) == 0 {
 		return nil
 	}
 	rows := [][]string{{"RUN", "STATUS", "STEPS", "REBUILT BY"}}
+	open := 0
 	for _, run := range found.Runs {
-		rows = append(rows, []string{run.RunID, run.Status, fmt.Sprint(len(run.StepIDs)), orDash(run.RebuiltBy)})
+		by := run.RebuiltBy
+		switch {
+		case by == "" && run.NotRebuilt == "":
+			open++
+		case by == "":
+			by = "nobody: " + run.NotRebuilt
+		}
+		rows = append(rows, []string{run.RunID, run.Status, fmt.Sprint(len(run.StepIDs)), orDash(by)})
 	}
-	return table(s.out, rows)
+	if err := table(s.out, rows); err != nil || open == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(s.out, "\nTo rebuild %s: rondo cache taint %s --reason … --output-hash %s --rebuild\n", count(open, "run"), found.Key, found.OutputHash)
+	return err
 }

@@ -19,14 +19,39 @@ type invalidError struct{ summary string }
 
 func (e invalidError) Error() string { return e.summary }
 
+// usageError says that the command line is wrong, which came out only when it was
+// carried out.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// asked makes the refusal of a question one of the command line that asked it.
+func asked(err error) error {
+	if rondo.CodeOf(err) == rondo.CodeInvalid {
+		return usageError{err}
+	}
+	return err
+}
+
+// exitCode is what the process ends with after an error.
+func exitCode(err error) int {
+	if _, ok := errors.AsType[usageError](err); ok {
+		return exitUsage
+	}
+	if _, ok := errors.AsType[invalidError](err); ok || rondo.CodeOf(err) == rondo.CodeInvalidDef {
+		return exitInvalid
+	}
+	return exitFailure
+}
+
 // report prints what went wrong in one line and what to do in the next.
 func report(stderr io.Writer, err error) int {
 	e, ok := errors.AsType[*rondo.Error](err)
 	if ok && onlyFrame(e) {
 		for _, f := range e.Fields {
-			_, _ = fmt.Fprintln(stderr, "rondo:", finding(f))
+			_, _ = fmt.Fprintln(stderr, "rondo:", ofAPI.Replace(finding(f)))
 		}
-		return exitFailure
+		return exitCode(err)
 	}
 	message := err.Error()
 	if ok && ofCall.MatchString(e.Op) { // it is of no use to who typed a command
@@ -45,10 +70,7 @@ func report(stderr io.Writer, err error) int {
 			break
 		}
 	}
-	if _, ok := errors.AsType[invalidError](err); ok || rondo.CodeOf(err) == rondo.CodeInvalidDef {
-		return exitInvalid
-	}
-	return exitFailure
+	return exitCode(err)
 }
 
 // ofCall is how an error begins that tells of a call of the API.
@@ -64,9 +86,21 @@ func onlyFrame(e *rondo.Error) bool {
 // are named as the flags are that put something there.
 func finding(f rondo.FieldError) string {
 	place, message := f.Pointer, f.Message
-	if strings.HasPrefix(place, "/params/") {
+	step, ofStep := strings.CutPrefix(place, "/stepModes/")
+	switch {
+	case strings.HasPrefix(place, "/params/"):
 		place = "--params"
-	} else {
+	case ofStep:
+		place = "--step-mode " + step
+	case strings.HasPrefix(place, "/changedSteps/"):
+		place = "--changed-step"
+	case strings.HasPrefix(place, "/changeRequest/payload"):
+		place = strings.Replace(place, "/changeRequest/payload", "--change-input ", 1)
+	case strings.HasPrefix(place, "/changeRequest"):
+		place = "--change"
+	case strings.HasPrefix(place, "/triggerPayload"):
+		place = strings.TrimSpace(strings.Replace(place, "/triggerPayload", "--input ", 1))
+	default:
 		name := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(place, "query"), "/filter"), "/")
 		if flag, ok := flagOf[name]; ok {
 			place, message = flag, strings.ReplaceAll(message, name, flag)
@@ -81,14 +115,15 @@ func finding(f rondo.FieldError) string {
 // flagOf is how the command line calls what the API calls otherwise.
 var flagOf = map[string]string{
 	"case_id": "--case", "product_id": "--product", "definition_id": "--definition", "reason_code": "--code", "step_id": "--step",
-	"event_type": "--type", "older_than": "--older-than", "younger_than": "--younger-than", "started_from": "--started-from",
+	"event_type": "--type", "older_than": "--older-than", "olderThan": "--older-than", "younger_than": "--younger-than", "started_from": "--started-from",
 	"started_to": "--started-to", "to_definition_id": "--to", "step_map": "--map", "input_override": "--input", "output": "--result",
 	"org_id": "--org", "status": "--status", "mode": "--mode", "tag": "--tag", "where": "--where", "kind": "--kind", "outcome": "--outcome",
 	"stream": "--stream", "cursor": "--cursor", "limit": "--limit", "reason": "--reason", "note": "--note",
 }
 
 // ofAPI replaces words of the API that hints use and commands do not.
-var ofAPI = strings.NewReplacer("to_definition_id", "--to", "step_map", "--map", "input_override", "--input", "see GET /workflows", "see rondo workflows list", "GET /workflows/", "rondo workflows show ")
+var ofAPI = strings.NewReplacer("to_definition_id", "--to", "step_map", "--map", "input_override", "--input", "changeRequest, or changedSteps, or definition latest", "--change, or --changed-step, or --definition latest",
+	"leave out ifLatest", "leave out --if-latest", "see GET /workflows", "see rondo workflows list", "GET /workflows/", "rondo workflows show ")
 
 // oneLine joins the lines of a message, each once: drivers like to write several.
 func oneLine(message string) string {

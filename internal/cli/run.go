@@ -8,12 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
+	"github.com/rondo-engine/rondo/engine/runs"
 	"github.com/rondo-engine/rondo/internal/app"
-	"github.com/rondo-engine/rondo/internal/definition"
 )
 
 type runCommand struct {
@@ -28,13 +29,15 @@ type runCommand struct {
 	Strict      bool     `help:"Look at every step again whose input is not what it was."`
 	runModes
 
-	Plan    bool   `help:"Say what would run and why, and run nothing. The next run of the same is held to it."`
-	Explain bool   `help:"Say of every step why, and what changed."`
-	Out     string `help:"Copy the artifacts into this folder." type:"path" placeholder:"DIR"`
+	Plan     bool   `help:"Say what would run and why, and run nothing. The next run of the same is held to it."`
+	Explain  bool   `help:"Say of every step why, and what changed."`
+	OutputOf string `help:"Print what this step gave, JSON, instead of the report." placeholder:"STEP"`
+	Out      string `help:"Copy the artifacts into this folder." type:"path" placeholder:"DIR"`
 
-	storage
+	database
+	Redis string `help:"Redis URL (redis:// or rediss://) for the hot tier of the cache. Default: in process." env:"REDIS_URL" placeholder:"URL"`
 	runSettings
-	Server string `help:"Run on this server instead of this machine; the file is published there first." placeholder:"URL"`
+	Server string `help:"Run on this server instead of this machine; the file is published there first, unless it is only planned." placeholder:"URL"`
 	Token  string `help:"Bearer token of the server." env:"RONDO_TOKEN" placeholder:"TOKEN"`
 	Org    string `help:"Organisation on the server; admins only." env:"RONDO_ORG" placeholder:"ORG"`
 	Output string `short:"o" enum:"table,json,yaml" default:"table" help:"How to print: table, json or yaml."`
@@ -69,23 +72,31 @@ func (c runCommand) Validate() error {
 		rule{c.Base == "" || c.Change != "" || len(c.Input)+len(c.ChangeInput) == 0,
 			"an input with --base needs --change, the type of change; without --base a run reuses what did not change, too"},
 		rule{!c.Plan || c.Out == "", "--out needs a run; --plan makes none"},
+		rule{!c.Plan || c.OutputOf == "", "--output-of needs a run; --plan makes none"},
 	))
 }
 
 // Run runs a file and returns when the run has ended.
 func (c runCommand) Run(ctx context.Context, s streams) error {
-	place, err := c.open(ctx, s)
+	source, err := readRunSource(c.File)
+	if err != nil {
+		return err
+	}
+	place, err := c.open(ctx, s, source)
 	if err != nil {
 		return err
 	}
 	defer place.close()
-	name, version, err := place.register(ctx)
+	file, err := place.register(ctx)
 	if err != nil {
 		return err
 	}
-	ask, err := c.ask(ctx, place.server, name, version)
+	ask, err := c.ask(ctx, place.server, file, source.schema())
 	if err != nil {
 		return err
+	}
+	for _, warning := range source.unread(ask.payload()) {
+		_, _ = fmt.Fprintln(s.err, "rondo:", warning)
 	}
 	memory := c.planMemory(ask)
 	if c.Plan {
@@ -98,18 +109,24 @@ func (c runCommand) Run(ctx context.Context, s streams) error {
 // so that nothing here differs by place.
 type runPlace struct {
 	server   *client.Client
-	register func(context.Context) (name, version string, err error)
+	register func(context.Context) (runFile, error)
 	close    func()
 }
 
-func (c runCommand) open(ctx context.Context, s streams) (runPlace, error) {
+// runFile is what a file is to whoever runs it.
+type runFile struct {
+	name, version string
+	document      json.RawMessage // of one that was not registered; nil = it was
+}
+
+func (c runCommand) open(ctx context.Context, s streams, source runSource) (runPlace, error) {
 	if c.Server != "" {
 		reach := remote{Server: c.Server, Token: c.Token, Org: c.Org, Output: "table"}
 		server, err := reach.client()
 		if err != nil {
 			return runPlace{}, err
 		}
-		register := func(ctx context.Context) (string, string, error) { return publishRun(ctx, s, reach, server, c.File) }
+		register := func(ctx context.Context) (runFile, error) { return publishRun(ctx, s, reach, server, c.File, c.Plan) }
 		return runPlace{server: server, register: register, close: func() {}}, nil
 	}
 	local, err := app.StartLocal(ctx, app.LocalOptions{
@@ -119,19 +136,15 @@ func (c runCommand) open(ctx context.Context, s streams) (runPlace, error) {
 	if err != nil {
 		return runPlace{}, err
 	}
-	register := func(ctx context.Context) (string, string, error) {
-		source, err := os.ReadFile(c.File)
+	register := func(ctx context.Context) (runFile, error) {
+		registered, err := local.Register(ctx, source.text)
+		if rondo.CodeOf(err) == rondo.CodeForbidden { // by the flags
+			return runFile{}, usageError{rondo.Op(c.File, err)}
+		}
 		if err != nil {
-			return "", "", err
+			return runFile{}, inFile(c.File, err)
 		}
-		if kind := definition.KindOf(source); kind != rondo.KindRun {
-			return "", "", notARun(c.File, string(kind))
-		}
-		registered, err := local.Register(ctx, source)
-		if err != nil {
-			return "", "", inFile(c.File, err)
-		}
-		return registered.Name, registered.Semver, nil
+		return runFile{name: registered.Name, version: registered.Semver}, nil
 	}
 	return runPlace{server: local.Client(), register: register, close: func() { local.Close(leaveLimit) }}, nil
 }
@@ -139,23 +152,26 @@ func (c runCommand) open(ctx context.Context, s streams) (runPlace, error) {
 // leaveLimit is how long leaving may take: by then nothing is under way.
 const leaveLimit = 10 * time.Second
 
-// publishRun brings a server in line with the file.
-func publishRun(ctx context.Context, s streams, reach remote, server *client.Client, file string) (name, version string, err error) {
+// publishRun brings a server in line with the file; for a dry run it only reads it.
+func publishRun(ctx context.Context, s streams, reach remote, server *client.Client, file string, dry bool) (runFile, error) {
 	a := &applying{applyCommand: applyCommand{remote: reach, Path: file, Reason: "rondo run"}, server: server}
 	if err := a.read(s); err != nil {
-		return "", "", err
+		return runFile{}, err
 	}
 	one := a.definitions[0]
 	if one.kind != rondo.KindRun {
-		return "", "", notARun(file, string(one.kind))
+		return runFile{}, notARun(file, string(one.kind))
 	}
 	if wrong := a.forbids(one, a.want.environment()); len(wrong) > 0 {
-		return "", "", inFile(file, &rondo.Error{Fields: wrong})
+		return runFile{}, inFile(file, &rondo.Error{Fields: wrong})
+	}
+	if dry {
+		return runFile{one.Name, one.Semver, one.Body}, nil
 	}
 	if err := a.applyDefinitions(ctx); err != nil {
-		return "", "", err
+		return runFile{}, err
 	}
-	return one.Name, one.Semver, nil
+	return runFile{name: one.Name, version: one.Semver}, nil
 }
 
 // inFile says what is wrong with a file, each thing once.
@@ -189,34 +205,56 @@ type runAsk struct {
 	Base     string // "" = an initial run
 	Run      client.RunRequest
 	Update   client.RunUpdate
+
+	document json.RawMessage // of a plan; nil = the workflow is registered
 }
 
-func (c runCommand) ask(ctx context.Context, server *client.Client, name, version string) (runAsk, error) {
-	input, err := readInputs("--input", c.Input)
+func (c runCommand) ask(ctx context.Context, server *client.Client, file runFile, schema inputSchema) (runAsk, error) {
+	input, err := readInputs("--input", c.Input, schema)
 	if err != nil {
-		return runAsk{}, err
+		return runAsk{}, usageError{err}
 	}
 	mode, steps, policy := c.runModes.options()
-	ask := runAsk{Workflow: name}
+	ask := runAsk{Workflow: file.name, document: file.document}
 	if c.Base == "" {
-		ask.Run = client.RunRequest{WorkflowName: name, WorkflowVersion: version, TriggerPayload: input, Mode: mode, StepModes: steps, FailurePolicy: policy}
+		ask.Run = client.RunRequest{WorkflowName: file.name, WorkflowVersion: file.version, TriggerPayload: input, Mode: mode, StepModes: steps, FailurePolicy: policy}
 		return ask, nil
 	}
-	if ask.Base, err = baseOf(ctx, server, name, c.Base); err != nil {
+	if ask.Base, err = baseOf(ctx, server, file.name, c.Base); err != nil {
 		return runAsk{}, err
 	}
-	payload, err := readInputs("--change-input", slices.Concat(c.Input, c.ChangeInput))
+	payload, err := readInputs("--change-input", slices.Concat(c.Input, c.ChangeInput), schema)
 	if err != nil {
-		return runAsk{}, err
+		return runAsk{}, usageError{err}
 	}
 	ask.Update = client.RunUpdate{
-		ChangedSteps: c.ChangedStep, Force: c.Force, Strict: c.Strict, Definition: "latest",
+		ChangedSteps: c.ChangedStep, Force: c.Force, Strict: c.Strict, Definition: runs.DefinitionLatest, WorkflowVersion: file.version,
 		Mode: mode, StepModes: steps, FailurePolicy: policy,
 	}
 	if c.Change != "" {
 		ask.Update.ChangeRequest = &rondo.ChangeRequest{Type: c.Change, Payload: payload}
 	}
 	return ask, nil
+}
+
+// payload is what was typed of the input.
+func (a runAsk) payload() json.RawMessage {
+	if a.Update.ChangeRequest != nil {
+		return a.Update.ChangeRequest.Payload
+	}
+	return a.Run.TriggerPayload
+}
+
+// asked makes the refusal of a run one of the command line, which has the file at
+// hand when there is no server.
+func (c runCommand) asked(err error) error {
+	e, ok := errors.AsType[*rondo.Error](err)
+	if ok && c.Server == "" && strings.Contains(e.Hint, "GET /workflows/") {
+		told := *e
+		told.Hint = "give what input_schema of " + c.File + " asks for, with --input"
+		return asked(&told)
+	}
+	return asked(err)
 }
 
 // baseOf is the run that --base names.
@@ -242,7 +280,12 @@ func (a runAsk) start(ctx context.Context, server *client.Client) (client.RunAcc
 
 // foresee asks for the plan of it.
 func (a runAsk) foresee(ctx context.Context, server *client.Client) (client.RunPlan, error) {
-	if a.Base != "" {
+	switch {
+	case a.Base != "" && a.document != nil:
+		return server.PlanDefinitionUpdate(ctx, a.document, a.Base, a.Update)
+	case a.document != nil:
+		return server.PlanDefinition(ctx, a.document, a.Run)
+	case a.Base != "":
 		return server.PlanRunUpdate(ctx, a.Base, a.Update)
 	}
 	return server.PlanRun(ctx, a.Run)
@@ -252,7 +295,7 @@ func (a runAsk) foresee(ctx context.Context, server *client.Client) (client.RunP
 func (c runCommand) plan(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
 	planned, err := ask.foresee(ctx, server)
 	if err != nil {
-		return err
+		return c.asked(err)
 	}
 	if err := memory.keep(planned); err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -27,8 +28,9 @@ type runReport struct {
 func (c runCommand) execute(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
 	accepted, err := ask.start(ctx, server)
 	if err != nil {
-		return err
+		return c.asked(err)
 	}
+	_, _ = fmt.Fprintln(s.err, "Run", accepted.RunID)
 	planned, err := memory.take()
 	if err != nil {
 		return err
@@ -42,18 +44,45 @@ func (c runCommand) execute(ctx context.Context, s streams, server *client.Clien
 		return err
 	}
 	report.Plan = hold(planned, report.Steps)
+	var uncopied error
 	if c.Out != "" {
-		if report.Copied, err = copyArtifacts(ctx, server, report.Artifacts, c.Out); err != nil {
-			return err
-		}
+		report.Copied, uncopied = copyArtifacts(ctx, server, report.Artifacts, c.Out)
 	}
 	if !c.Explain {
 		report.Explanation = nil
 	}
-	if err := printAs(s, c.Output, report, func() error { return printReport(s, report) }); err != nil {
+	if err := c.print(ctx, s, server, report); err != nil {
 		return err
 	}
-	return outcome(report.Run)
+	if err := outcome(report.Run); err != nil {
+		if uncopied != nil {
+			_, _ = fmt.Fprintln(s.err, "not all was copied:", plain(uncopied.Error()))
+		}
+		return err
+	}
+	return uncopied
+}
+
+// print prints the report, or what one step gave alone, so that it can be piped on.
+func (c runCommand) print(ctx context.Context, s streams, server *client.Client, report runReport) error {
+	if c.OutputOf == "" {
+		return printAs(s, c.Output, report, func() error { return printReport(s, report) })
+	}
+	if err := printReport(streams{out: s.err, err: s.err}, report); err != nil {
+		return err
+	}
+	found, err := server.RunStepOutput(ctx, report.Run.RunID, c.OutputOf)
+	if err != nil {
+		return err
+	}
+	if !found.Step.Status.Done() { // the report says why
+		return nil
+	}
+	data := found.Step.Data
+	if len(data) == 0 {
+		data = json.RawMessage("null")
+	}
+	return printAs(s, c.Output, data, func() error { return printJSON(s.out, data) })
 }
 
 func readReport(ctx context.Context, server *client.Client, id string) (report runReport, err error) {
@@ -133,7 +162,9 @@ func watchRun(ctx context.Context, s streams, server *client.Client, id string) 
 	helpers.Go(func() {
 		progress.draw(watching, func() (client.RunCacheAnalysis, error) { return server.RunCacheAnalysis(watching, id) })
 	})
-	err := server.WatchRun(watching, id, 0, progress.tell)
+	err := watchPatiently(watching, func(after int64, tell func(client.RunEvent) error) error {
+		return server.WatchRun(watching, id, after, tell)
+	}, id, progress.tell, progress.note)
 	left := watching.Err() != nil
 	leave()
 	helpers.Wait()

@@ -13,12 +13,12 @@ import (
 
 // readInputs makes an object of what --input was given, later ones winning:
 //
-//	name=value     a member: JSON when it is JSON, else text
+//	name=value     a member: JSON when it is JSON, else text; text also when the schema says so
 //	name=@FILE     a member: a document of a .json, .jsonc, .yaml or .yml file, else the file's text
 //	@FILE          every member of a document
 //
 // Nothing given is nil.
-func readInputs(flag string, given []string) (json.RawMessage, error) {
+func readInputs(flag string, given []string, schema inputSchema) (json.RawMessage, error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
@@ -41,18 +41,18 @@ func readInputs(flag string, given []string) (json.RawMessage, error) {
 			return nil, badInput(fmt.Sprintf("%s %s: there is no name=value", flag, one), "write name=value, name=@FILE, or @FILE for a whole object")
 		}
 		var err error
-		if members[name], err = inputValue(value); err != nil {
+		if members[name], err = inputValue(value, schema.text(name)); err != nil {
 			return nil, rondo.Op(flag+" "+name, err)
 		}
 	}
 	return json.Marshal(members)
 }
 
-// inputValue is one value as a person types it.
-func inputValue(value string) (json.RawMessage, error) {
+// inputValue is one value as a person types it; text says that it is to be text.
+func inputValue(value string, text bool) (json.RawMessage, error) {
 	file, isFile := strings.CutPrefix(value, "@")
 	if !isFile {
-		if json.Valid([]byte(value)) {
+		if json.Valid([]byte(value)) && (!text || strings.HasPrefix(value, `"`)) {
 			return json.RawMessage(value), nil
 		}
 		return json.Marshal(value)

@@ -20,6 +20,7 @@ func TestInputsAreReadAsTyped(t *testing.T) {
 	whole := write("whole.yaml", "a: 1\nb: two\n")
 	list := write("list.json", "[1, 2]")
 	note := write("note.md", "# Hi\n")
+	schema := readInputSchema([]byte(`{"properties": {"year": {"type": "string"}, "count": {"type": ["string", "integer"]}}}`))
 	tests := []struct {
 		name  string
 		given []string
@@ -29,6 +30,8 @@ func TestInputsAreReadAsTyped(t *testing.T) {
 		{"text", []string{"title=Summer sale"}, `{"title":"Summer sale"}`},
 		{"JSON", []string{"n=3", "on=true", `o={"a":[1]}`, `s="7"`}, `{"n":3,"o":{"a":[1]},"on":true,"s":"7"}`},
 		{"an equals sign in the value", []string{"q=a=b"}, `{"q":"a=b"}`},
+		{"text by the schema", []string{"year=2026", "count=3"}, `{"count":3,"year":"2026"}`},
+		{"text by the schema that is typed as JSON", []string{`year="2026"`}, `{"year":"2026"}`},
 		{"empty", []string{"q="}, `{"q":""}`},
 		{"the text of a file", []string{"notes=@" + note}, `{"notes":"# Hi\n"}`},
 		{"the document of a file", []string{"list=@" + list}, `{"list":[1,2]}`},
@@ -41,7 +44,7 @@ func TestInputsAreReadAsTyped(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := readInputs("--input", test.given)
+			got, err := readInputs("--input", test.given, schema)
 			if want, fails := strings.CutPrefix(test.want, "!"); fails {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Fatalf("error %v, want one with %q", err, want)

@@ -24,6 +24,7 @@ func (c runCommand) planMemory(ask runAsk) planMemory {
 	if err != nil {
 		file = c.File
 	}
+	ask.Run.WorkflowVersion, ask.Update.WorkflowVersion = "", ""
 	asked, err := json.Marshal(struct {
 		File, Server, Database string
 		Ask                    runAsk

@@ -28,14 +28,14 @@ func printReport(s streams, r runReport) error {
 	}
 	if len(r.Artifacts) > 0 {
 		_, _ = fmt.Fprintln(s.out)
-		if err := printArtifacts(s, r.Artifacts); err != nil {
+		if err := printArtifacts(s, r.inOrder(), r.blobs); err != nil {
 			return err
 		}
 	}
 	for _, path := range r.Copied {
 		_, _ = fmt.Fprintln(s.out, "copied to", path)
 	}
-	_, _ = fmt.Fprintf(s.out, "\n%s\n", runLine(r.Run, r.Analysis))
+	_, _ = fmt.Fprintf(s.out, "\n%s%s\n", runLine(r.Run, r.Analysis), alsoOf(r.Steps))
 	if r.Plan != nil {
 		printHeld(s, *r.Plan)
 	}
@@ -60,6 +60,31 @@ func runLine(run client.Run, a client.RunCacheAnalysis) string {
 		}
 	}
 	return line + savedWords(a)
+}
+
+// alsoOf counts what a reader of the last line should look for above.
+func alsoOf(steps []client.RunStep) string {
+	var stale, same, differ int
+	for _, step := range steps {
+		if step.StaleInput {
+			stale++
+		}
+		if step.Deterministic != nil {
+			if *step.Deterministic {
+				same++
+			} else {
+				differ++
+			}
+		}
+	}
+	line := ""
+	if stale > 0 {
+		line += fmt.Sprintf("; %s with an input that would be another now", count(stale, "step"))
+	}
+	if same+differ > 0 {
+		line += fmt.Sprintf("; of %s verified, %d gave the same and %d differ", count(same+differ, "step"), same, differ)
+	}
+	return line
 }
 
 // statusWord says where a step stands, as people call it.
@@ -96,13 +121,29 @@ func whyStep(step client.RunStep) string {
 	if step.StaleInput {
 		parts = append(parts, staleWords)
 	}
-	if step.Deterministic != nil && !*step.Deterministic {
-		parts = append(parts, "what came out is not what came out before")
+	if step.Deterministic != nil {
+		parts = append(parts, verifiedWords(*step.Deterministic))
 	}
 	if len(parts) == 0 {
 		return "-"
 	}
 	return strings.Join(parts, "; ")
+}
+
+// verifiedWords says how a step fared that was computed again to compare.
+func verifiedWords(same bool) string {
+	if same {
+		return "the same came out"
+	}
+	return "differs: what came out is not what came out before"
+}
+
+// reasonText is a reason as the API names it; "" = there is none.
+func reasonText(r *rondo.Reason) string {
+	if r == nil {
+		return ""
+	}
+	return r.String()
 }
 
 const staleWords = "its input would be another now (--strict looks at it again)"
@@ -111,20 +152,34 @@ const staleWords = "its input would be another now (--strict looks at it again)"
 func printPlan(s streams, planned client.RunPlan, explain bool) error {
 	rows := [][]string{{"STEP", "WOULD", "ABOUT", "WHY"}}
 	for _, step := range planned.Steps {
-		why := plain(plan.Sentence(step.Reason))
-		if explain {
-			why += " [" + plain(step.Reason.String()) + "]"
+		why := ""
+		if step.Reason != nil {
+			why = plain(plan.Sentence(*step.Reason))
+			if explain {
+				why += " [" + plain(step.Reason.String()) + "]"
+			}
 		}
 		if step.StaleInput {
 			why += "; " + staleWords
 		}
-		would := map[string]string{runs.WouldRun: "run", runs.WouldReuse: "reuse"}[step.Decision]
-		if step.Decision == runs.UnknownUntil {
-			would = "depends"
-			why = "on what comes out of " + strings.Join(step.Until, ", ")
+		would := step.Decision
+		switch step.Decision {
+		case runs.WouldRun:
+			would = "run"
+		case runs.WouldReuse:
+			would = "reuse"
+		case runs.UnknownUntil:
+			would, why = "depends", "on what comes out of "+strings.Join(step.Until, ", ")
+		case runs.WouldFail:
+			would = "fail"
+			if step.Error != nil {
+				why = oneLine(plain(step.Error.Message))
+			}
+		case runs.NeverReached:
+			would, why = "never reached", "behind "+strings.Join(step.Until, ", ")
 		}
 		about := "-"
-		if step.EstimatedMs != nil && step.Decision != runs.WouldReuse {
+		if step.EstimatedMs != nil {
 			about = elapsed(time.Duration(*step.EstimatedMs) * time.Millisecond)
 		}
 		rows = append(rows, []string{step.StepID, would, about, why})
@@ -136,6 +191,12 @@ func printPlan(s streams, planned client.RunPlan, explain bool) error {
 	line := fmt.Sprintf("%d would run, %d would be reused", sum.WouldRun, sum.Reuse)
 	if sum.Unknown > 0 {
 		line += fmt.Sprintf(", %d may run, by what comes out", sum.Unknown)
+	}
+	if sum.Fails > 0 {
+		line += fmt.Sprintf(", %d would fail", sum.Fails)
+	}
+	if sum.NeverReached > 0 {
+		line += fmt.Sprintf(", %d would never be reached", sum.NeverReached)
 	}
 	if sum.EstimatedMs > 0 {
 		line += fmt.Sprintf("; about %s", elapsed(time.Duration(sum.EstimatedMs)*time.Millisecond))
@@ -166,7 +227,7 @@ func printHeld(s streams, held heldTo) {
 // printExplanation prints why every step did what it did.
 func printExplanation(s streams, e client.RunExplanation) error {
 	for _, step := range e.Steps {
-		line := fmt.Sprintf("%s (%s): %s", step.StepID, step.Status, plain(step.Text))
+		line := fmt.Sprintf("%s (%s): %s", step.StepID, statusWord(client.RunStep{Status: step.Status}), plain(step.Text))
 		if step.StaleInput {
 			line += "; " + staleWords
 		}
@@ -174,14 +235,47 @@ func printExplanation(s streams, e client.RunExplanation) error {
 			return err
 		}
 		for _, changed := range step.Changed {
+			if changed.Component == "salt" { // neither is ever shown
+				_, _ = fmt.Fprintln(s.out, "    salt: rotated")
+				continue
+			}
 			_, _ = fmt.Fprintf(s.out, "    %s: %s → %s\n", plain(changed.Component), orDash(plain(changed.Before)), orDash(plain(changed.After)))
 		}
 	}
 	return nil
 }
 
-// printArtifacts prints the files that a run has.
-func printArtifacts(s streams, artifacts []rondo.Artifact) error {
+// inOrder are the artifacts in the order of the steps.
+func (r runReport) inOrder() []rondo.Artifact {
+	place := make(map[string]int, len(r.Steps))
+	for i, step := range r.Steps {
+		place[step.StepID] = i
+	}
+	out := slices.Clone(r.Artifacts)
+	slices.SortStableFunc(out, func(a, b rondo.Artifact) int { return cmp.Compare(place[a.StepID], place[b.StepID]) })
+	return out
+}
+
+// where is where the bytes of an artifact are: their file, where there is a folder
+// of them at hand, else their address with as much of the hash as tells it apart.
+func where(a rondo.Artifact, blobs string) string {
+	const enough = len("blob:") + 12
+	if !strings.HasPrefix(a.URI, "blob:") {
+		return plain(a.URI)
+	}
+	if blobs != "" {
+		if store, err := file.New(blobs); err == nil {
+			if path, err := store.Path(a.ContentHash); err == nil {
+				return path
+			}
+		}
+	}
+	return plain(a.URI[:min(len(a.URI), enough)])
+}
+
+// printArtifacts prints the files that a run has; blobs is the folder of their
+// bytes, "" when it is not at hand.
+func printArtifacts(s streams, artifacts []rondo.Artifact, blobs string) error {
 	rows := [][]string{{"ARTIFACT", "STEP", "TYPE", "BYTES", "WHERE"}}
 	for _, a := range artifacts {
 		size := "-"
@@ -192,7 +286,7 @@ func printArtifacts(s streams, artifacts []rondo.Artifact) error {
 		if name == "" {
 			name = a.ID.String()
 		}
-		rows = append(rows, []string{name, a.StepID, plain(a.Type), size, plain(a.URI)})
+		rows = append(rows, []string{name, a.StepID, plain(a.Type), size, where(a, blobs)})
 	}
 	return table(s.out, rows)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
+	"github.com/rondo-engine/rondo/internal/plan"
 )
 
 // runProgress shows a run under way: on a terminal a line for every step at work
@@ -25,7 +27,8 @@ type runProgress struct {
 
 	mu      sync.Mutex
 	total   int
-	working map[string]time.Time // since when
+	working map[string]time.Time      // since when
+	again   map[string]client.RunStep // failed, and will be attempted again
 	ended   map[string]rondo.RunStepStatus
 	reused  int
 	saved   client.RunCacheAnalysis
@@ -34,7 +37,7 @@ type runProgress struct {
 }
 
 func newProgress(out io.Writer, live bool) *runProgress {
-	return &runProgress{out: out, live: live, working: map[string]time.Time{}, ended: map[string]rondo.RunStepStatus{}}
+	return &runProgress{out: out, live: live, working: map[string]time.Time{}, again: map[string]client.RunStep{}, ended: map[string]rondo.RunStepStatus{}}
 }
 
 // expect says of how many steps the run is.
@@ -58,13 +61,15 @@ func (p *runProgress) tell(e client.RunEvent) error {
 	}
 	step := *e.Step
 	delete(p.working, step.StepID)
+	delete(p.again, step.StepID)
 	switch {
 	case step.Status == rondo.RunStepRunning:
 		p.working[step.StepID] = time.Now()
 		if step.StartedAt != nil {
 			p.working[step.StepID] = *step.StartedAt
 		}
-	case step.Status == rondo.RunStepFailed && step.RetryAt != nil: // another attempt follows
+	case step.Status == rondo.RunStepFailed && step.RetryAt != nil:
+		p.again[step.StepID] = step
 	default:
 		if step.Status == rondo.RunStepSkipped && p.ended[step.StepID] != step.Status {
 			p.reused++
@@ -79,7 +84,7 @@ func (p *runProgress) tell(e client.RunEvent) error {
 
 // progressLine says what happened to a step.
 func progressLine(step client.RunStep) string {
-	line := fmt.Sprintf("%-9s  %s", step.Status, step.StepID)
+	line := fmt.Sprintf("%-9s  %s", statusWord(step), step.StepID)
 	if step.Attempt > 1 {
 		line += fmt.Sprintf(", attempt %d", step.Attempt)
 	}
@@ -90,10 +95,10 @@ func progressLine(step client.RunStep) string {
 	case step.Error != nil:
 		line += ": " + oneLine(plain(step.Error.Message))
 	case step.Reason != nil && step.Reason.Code != "" && step.Status != rondo.RunStepCompleted:
-		line += ": " + plain(step.Reason.String())
+		line += ": " + plain(plan.Sentence(*step.Reason))
 	}
 	if step.RetryAt != nil && step.Status == rondo.RunStepFailed {
-		line += "; tried again at " + moment(*step.RetryAt)
+		line += "; next attempt at " + moment(*step.RetryAt)
 	}
 	return line
 }
@@ -145,7 +150,8 @@ func (p *runProgress) show(width, height int) {
 	_, _ = io.WriteString(p.out, strings.Join(lines, "\n")+"\n")
 }
 
-// lines are what a terminal of a size shows: steps at work, longest first, and the bar.
+// lines are what a terminal of a size shows: steps at work, longest first, those
+// that wait for their next attempt, and the bar.
 func (p *runProgress) lines(now time.Time, width, height int) []string {
 	type work struct {
 		step  string
@@ -158,14 +164,14 @@ func (p *runProgress) lines(now time.Time, width, height int) []string {
 	slices.SortFunc(at, func(a, b work) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.step, b.step)) })
 	var lines []string
 	most := max(height-3, 1)
-	for i, w := range at {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("  and %d more", len(at)-most))
-			break
-		}
+	for _, w := range at {
 		lines = append(lines, fmt.Sprintf("  %6s  %s", elapsed(now.Sub(w.since)), w.step))
 	}
-	lines = append(lines, p.bar())
+	lines = append(lines, p.waiting(now)...)
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("  and %d more", more))
+	}
+	lines = append(lines, p.bar(width))
 	for i, line := range lines {
 		if runes := []rune(line); len(runes) >= width && width > 1 {
 			lines[i] = string(runes[:width-1])
@@ -174,9 +180,30 @@ func (p *runProgress) lines(now time.Time, width, height int) []string {
 	return lines
 }
 
-// bar is the last line: how far the run is, and what reuse was good for.
-func (p *runProgress) bar() string {
-	const cells = 24
+// waiting says what the run waits for: attempts to come, the nearest first, or,
+// when nothing is at work, what has to come from elsewhere.
+func (p *runProgress) waiting(now time.Time) []string {
+	var lines []string
+	next := slices.SortedFunc(maps.Values(p.again), func(a, b client.RunStep) int {
+		return cmp.Or(a.RetryAt.Compare(*b.RetryAt), cmp.Compare(a.StepID, b.StepID))
+	})
+	for _, step := range next {
+		why := ""
+		if step.Error != nil {
+			why = " (" + oneLine(plain(step.Error.Message)) + ")"
+		}
+		lines = append(lines, fmt.Sprintf("  %6s  %s failed%s, attempt %d in %s", "", step.StepID, why, step.Attempt+1, span(max(step.RetryAt.Sub(now), 0))))
+	}
+	if left := p.total - len(p.ended); len(p.working)+len(lines) == 0 && left > 0 {
+		lines = append(lines, fmt.Sprintf("  %6s  waiting for a slot, or for another run that computes the same: %s left", "", count(left, "step")))
+	}
+	return lines
+}
+
+// bar is the last line: how far the run is, and what reuse was good for. Where there
+// is little room the bar itself shrinks first, down to nothing.
+func (p *runProgress) bar(width int) string {
+	const most, least = 24, 4 // cells
 	done, failed := 0, 0
 	for _, status := range p.ended {
 		if done++; status == rondo.RunStepFailed {
@@ -184,12 +211,17 @@ func (p *runProgress) bar() string {
 		}
 	}
 	total := max(p.total, done+len(p.working), 1)
-	full := cells * done / total
-	line := fmt.Sprintf("[%s%s] %d of %d, %d reused", strings.Repeat("#", full), strings.Repeat("-", cells-full), done, total, p.reused)
+	line := fmt.Sprintf("%d of %d, %d reused", done, total, p.reused)
 	if failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)
 	}
-	return line + savedWords(p.saved)
+	line += savedWords(p.saved)
+	cells := min(most, width-len(line)-len("[] ")-1)
+	if cells < least {
+		return line
+	}
+	full := cells * done / total
+	return fmt.Sprintf("[%s%s] %s", strings.Repeat("#", full), strings.Repeat("-", cells-full), line)
 }
 
 // savedWords says what reuse saved; "" = nothing.

@@ -41,6 +41,14 @@ func TestATerminalShowsStepsAtWorkAndABar(t *testing.T) {
 	if got := p.lines(now, 13, 4); len(got) != 3 || got[1] != "  and 1 more" || len(got[2]) > 12 {
 		t.Errorf("a small terminal shows %q", got)
 	}
+	for width, want := range map[int]string{
+		60: "[##-------] 2 of 8, 1 reused, saved 1.5s and a cost of 0.25",
+		50: "2 of 8, 1 reused, saved 1.5s and a cost of 0.25",
+	} {
+		if got := p.lines(now, width, 24); got[2] != want {
+			t.Errorf("a terminal %d wide shows %q, want %q", width, got[2], want)
+		}
+	}
 	p.show(80, 24)
 	p.show(80, 24)
 	if text := out.String(); strings.Count(text, "\x1b[3A\x1b[J") != 1 || strings.Count(text, "film") != 2 {

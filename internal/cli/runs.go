@@ -13,6 +13,7 @@ import (
 
 // runsCommand is about runs of a server.
 type runsCommand struct {
+	Start     runsStart     `cmd:"" help:"Start a published workflow by its name."`
 	List      runsList      `cmd:"" help:"List runs, newest first."`
 	Show      runsShow      `cmd:"" help:"Show a run: where it stands and how its steps fare."`
 	Steps     runsSteps     `cmd:"" help:"List the steps of a run, each with why."`
@@ -160,7 +161,7 @@ func (c runsAnalysis) Run(ctx context.Context, s streams) error {
 		rows := [][]string{{"STEP", "HIT", "WHY", "TOOK", "SAVED", "COST SAVED"}}
 		for _, step := range a.Steps {
 			rows = append(rows, []string{
-				step.StepID, yesNo(step.CacheHit), orDash(plain(step.Reason.String())), elapsed(time.Duration(step.DurationMs) * time.Millisecond),
+				step.StepID, yesNo(step.CacheHit), orDash(plain(reasonText(step.Reason))), elapsed(time.Duration(step.DurationMs) * time.Millisecond),
 				elapsed(time.Duration(step.TimeSavedMs) * time.Millisecond), fmt.Sprintf("%.4g", step.CostSaved),
 			})
 		}

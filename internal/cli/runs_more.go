@@ -31,7 +31,7 @@ func (c runsArtifacts) Run(ctx context.Context, s streams) error {
 	if c.json() {
 		err = printList(s.out, found)
 	} else {
-		err = printArtifacts(s, found)
+		err = printArtifacts(s, found, "")
 	}
 	if err != nil || c.Out == "" {
 		return err
@@ -75,7 +75,9 @@ func (c runsWatch) Run(ctx context.Context, s streams) error {
 			return err
 		}
 	}
-	err = server.WatchRun(watching, c.ID, 0, tell)
+	err = watchPatiently(watching, func(after int64, tell func(client.RunEvent) error) error {
+		return server.WatchRun(watching, c.ID, after, tell)
+	}, c.ID, tell, progress.note)
 	done()
 	<-drawn
 	progress.clear()
@@ -118,9 +120,9 @@ func (c runsUpdate) Validate() error {
 
 // Run asks for an update run, or for its plan.
 func (c runsUpdate) Run(ctx context.Context, s streams) error {
-	payload, err := readInputs("--change-input", c.ChangeInput)
+	payload, err := readInputs("--change-input", c.ChangeInput, nil)
 	if err != nil {
-		return err
+		return usageError{err}
 	}
 	mode, steps, policy := c.runModes.options()
 	update := client.RunUpdate{

@@ -88,9 +88,15 @@ func crash(cause any) *rondo.Error {
 // begun cannot be mended: the connection must be cut so that the client does
 // not take it for whole.
 func (a *API) recovered(rec *recorder, x *exchange, cause any) bool {
+	if aborted(cause) { // whoever cut the connection said why, unless it was the client
+		if x.failure != nil {
+			rec.status = http.StatusInternalServerError
+		}
+		return false
+	}
 	// Whatever was thrown, even an error with a code of its own, is a defect.
 	x.failure = crash(cause)
-	if rec.status != 0 || aborted(cause) {
+	if rec.status != 0 {
 		rec.status = http.StatusInternalServerError
 		return false
 	}

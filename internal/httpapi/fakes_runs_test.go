@@ -41,7 +41,7 @@ type runner struct {
 	named     [2]string
 	cache     store.CacheFilter
 	cachePage store.CachePage
-	taint     []any
+	taint     runs.TaintRequest
 	after     int64
 
 	run       *rondo.Run // instead of knownRun
@@ -261,13 +261,14 @@ func (r *runner) InvalidateCache(_ context.Context, p rondo.Principal, filter st
 	return 2, r.engine.begin(p)
 }
 
-func (r *runner) Taint(_ context.Context, p rondo.Principal, key, why string, rebuild bool) (runs.Tainted, error) {
-	r.taint = []any{key, why, rebuild}
+func (r *runner) Taint(_ context.Context, p rondo.Principal, request runs.TaintRequest) (runs.Tainted, error) {
+	r.taint = request
+	key := request.Key
 	if err := r.engine.begin(p); err != nil {
 		return runs.Tainted{}, err
 	}
 	if key != cacheKey || p.Tenant != "acme" {
 		return runs.Tainted{}, rondo.NotFound("row")
 	}
-	return runs.Tainted{Key: key, Workflow: "campaign.build", StepID: "mix", Runs: []runs.TaintedRun{{RunID: runID.String(), Status: "completed", StepIDs: []string{"mix"}}}}, nil
+	return runs.Tainted{Key: key, Workflow: "campaign.build", StepID: "mix", OutputHash: "out", Runs: []runs.TaintedRun{{RunID: runID.String(), Status: "completed", StepIDs: []string{"mix"}}}}, nil
 }

@@ -21,7 +21,7 @@ func runRoutes() []Route {
 	rows := []Route{
 		{ID: "start-run", Method: post, Path: "/runs", Summary: "Start a run of a workflow; answers once it is durable, before its steps ran", Scopes: writing, Body: BodyRequired, Success: http.StatusAccepted, Errors: notThere},
 		{ID: "list-runs", Method: get, Path: "/runs", Summary: "List runs, newest first", Scopes: reading, Query: runFilters()},
-		{ID: "plan-run", Method: post, Path: "/runs/plan", Summary: "Say what a run or an update run would do with every step, and why; nothing is done", Scopes: planning, Body: BodyRequired, Errors: notThere},
+		{ID: "plan-run", Method: post, Path: "/runs/plan", Summary: "Say what a run or an update run would do with every step, and why; nothing is done", Scopes: planning, Body: BodyRequired, Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity}},
 		{ID: "get-run", Method: get, Path: "/runs/{id}", Summary: "Read one run, with how many of its steps stand where", Scopes: reading, Noun: nounRun, Query: orgOnly()},
 		{ID: "update-run", Method: post, Path: "/runs/{id}/update", Summary: "Start a run that redoes only what a change can have touched, and reuses the rest of a completed one", Scopes: writing, Noun: nounRun, Body: BodyRequired, Success: http.StatusAccepted, Errors: conflict},
 		{ID: "cancel-run", Method: post, Path: "/runs/{id}/cancel", Summary: "Cancel a run that is queued or running", Scopes: writing, Noun: nounRun, Errors: conflict},

@@ -71,7 +71,7 @@ type RunCache interface {
 	Cache(ctx context.Context, p rondo.Principal, filter store.CacheFilter, page store.CachePage) ([]rondo.CacheEntry, error)
 	CacheStats(ctx context.Context, p rondo.Principal, filter store.CacheFilter) (store.CacheStats, error)
 	InvalidateCache(ctx context.Context, p rondo.Principal, filter store.CacheFilter) (int, error)
-	Taint(ctx context.Context, p rondo.Principal, key, why string, rebuild bool) (runs.Tainted, error)
+	Taint(ctx context.Context, p rondo.Principal, request runs.TaintRequest) (runs.Tainted, error)
 }
 
 // runCall is what a request to the run API says in its path beside {id}.
@@ -236,7 +236,7 @@ const (
 	changePayload  = "/changeRequest/payload"
 )
 
-type runPlanOut struct{ Body runs.Plan }
+type runPlanOut struct{ Body planView }
 
 func (a *API) planRun(ctx context.Context, service RunService, c *call) (*runPlanOut, error) {
 	update, err := plansUpdate(c.body)
@@ -249,19 +249,24 @@ func (a *API) planRun(ctx context.Context, service RunService, c *call) (*runPla
 		if request, err = readPlanUpdate(c.body); err != nil {
 			return nil, err
 		}
+		if err = judgeDocument(request.Document); err != nil {
+			return nil, err
+		}
 		plan, err = service.PlanUpdate(ctx, c.principal, request)
-		err = inPayload(err, changePayload)
+		err = inPayload(inDocument(err), changePayload)
 	} else {
 		var request runs.Request
-		if request, err = readStartRun(c.body); err != nil {
+		if request, err = readPlanStart(c.body); err != nil {
+			return nil, err
+		}
+		if err = judgeDocument(request.Document); err != nil {
 			return nil, err
 		}
 		plan, err = service.Plan(ctx, c.principal, request)
-		err = inPayload(err, triggerPayload)
+		err = inPayload(inDocument(err), triggerPayload)
 	}
 	if err != nil {
 		return nil, err
 	}
-	plan.Steps = append([]runs.PlanStep{}, plan.Steps...) // a list, never null
-	return &runPlanOut{Body: plan}, nil
+	return &runPlanOut{Body: viewRunPlan(plan)}, nil
 }

@@ -25,15 +25,16 @@ type (
 		Payload map[string]anyJSON `json:"payload,omitempty" doc:"Laid over the base run's payload, member by member"`
 	}
 	updateRunBody struct {
-		ChangeRequest *changeRequestBody `json:"changeRequest,omitempty" doc:"What changed. Needed unless changedSteps or definition latest says it"`
-		ChangedSteps  []string           `json:"changedSteps,omitempty" doc:"Seeds beside those of the change type"`
-		Force         bool               `json:"force,omitempty" doc:"Seeds run without a look into the cache"`
-		Definition    string             `json:"definition,omitempty" enum:"pinned,latest" doc:"The base run's definition, or the highest active version. Default pinned"`
-		IfLatest      bool               `json:"ifLatest,omitempty" doc:"Refuse with 409 STALE_BASE_RUN when the base was updated already"`
-		Strict        bool               `json:"strict,omitempty" doc:"A step whose input differs from the base's is a candidate too"`
-		Mode          string             `json:"mode,omitempty" enum:"use,refresh,bypass,only,verify"`
-		StepModes     map[string]string  `json:"stepModes,omitempty"`
-		FailurePolicy string             `json:"failurePolicy,omitempty" enum:"continue,fail_fast"`
+		ChangeRequest   *changeRequestBody `json:"changeRequest,omitempty" doc:"What changed. Needed unless changedSteps or definition latest says it"`
+		ChangedSteps    []string           `json:"changedSteps,omitempty" doc:"Seeds beside those of the change type"`
+		Force           bool               `json:"force,omitempty" doc:"Seeds run without a look into the cache"`
+		Definition      string             `json:"definition,omitempty" enum:"pinned,latest" doc:"The base run's definition, or the highest active version. Default pinned"`
+		WorkflowVersion string             `json:"workflowVersion,omitempty" doc:"With definition latest: this version. Default: the highest active one"`
+		IfLatest        bool               `json:"ifLatest,omitempty" doc:"Refuse with 409 STALE_BASE_RUN when the base was updated already"`
+		Strict          bool               `json:"strict,omitempty" doc:"A step whose input differs from the base's is a candidate too"`
+		Mode            string             `json:"mode,omitempty" enum:"use,refresh,bypass,only,verify"`
+		StepModes       map[string]string  `json:"stepModes,omitempty"`
+		FailurePolicy   string             `json:"failurePolicy,omitempty" enum:"continue,fail_fast"`
 	}
 	// planRunBody is one of the two above; with baseRunId it is the second.
 	planRunBody struct {
@@ -44,7 +45,7 @@ type (
 		ChangeRequest   *changeRequestBody `json:"changeRequest,omitempty"`
 		ChangedSteps    []string           `json:"changedSteps,omitempty"`
 		Force           bool               `json:"force,omitempty"`
-		Definition      string             `json:"definition,omitempty" enum:"pinned,latest"`
+		Definition      planDefinition     `json:"definition,omitempty" doc:"Of an update: pinned or latest. Or a definition itself, as an object, that need not be published: it is judged as if it were, and planned"`
 		IfLatest        bool               `json:"ifLatest,omitempty"`
 		Strict          bool               `json:"strict,omitempty"`
 		Mode            string             `json:"mode,omitempty" enum:"use,refresh,bypass,only,verify"`
@@ -52,29 +53,48 @@ type (
 		FailurePolicy   string             `json:"failurePolicy,omitempty" enum:"continue,fail_fast"`
 	}
 	taintBody struct {
-		Reason  string `json:"reason" doc:"Why the result is bad"`
-		Rebuild bool   `json:"rebuild,omitempty" doc:"Start an update run for each completed run that used it"`
+		Reason     string `json:"reason" doc:"Why the result is bad"`
+		Rebuild    bool   `json:"rebuild,omitempty" doc:"Start an update run for each completed run that used it"`
+		OutputHash string `json:"outputHash,omitempty" doc:"The result that is meant: an entry that has another one by now is left as it is"`
 	}
 )
 
 func readStartRun(body []byte) (runs.Request, error) {
 	var out runs.Request
-	err := decode(body, append(optionMembers(&out.Options),
-		required(workflowName(&out.WorkflowName)),
+	return out, decodeStart(body, &out, required(workflowName(&out.WorkflowName)))
+}
+
+func decodeStart(body []byte, out *runs.Request, more ...member) error {
+	members := append(optionMembers(&out.Options),
 		member{name: "workflowVersion", identifier: true, text: &out.WorkflowVersion},
 		object("triggerPayload", &out.TriggerPayload),
-	)...)
-	return out, err
+	)
+	return decode(body, append(members, more...)...)
 }
 
 func readUpdateRun(body []byte) (runs.UpdateRequest, error) {
 	var out runs.UpdateRequest
-	return out, decodeUpdate(body, &out)
+	return out, decodeUpdate(body, &out, word("definition", &out.Definition, runs.DefinitionPinned, runs.DefinitionLatest))
 }
 
 func readPlanUpdate(body []byte) (runs.UpdateRequest, error) {
 	var out runs.UpdateRequest
-	return out, decodeUpdate(body, &out, baseRunID(&out.BaseRunID))
+	return out, decodeUpdate(body, &out, baseRunID(&out.BaseRunID), definitionOrWord(&out.Definition, &out.Document))
+}
+
+// readPlanStart reads the body of the plan of an initial run. A definition names its
+// workflow itself.
+func readPlanStart(body []byte) (runs.Request, error) {
+	var out runs.Request
+	definition := definitionOrWord(nil, &out.Document)
+	if err := decodeOpen(body, definition); err != nil {
+		return out, err
+	}
+	name := workflowName(&out.WorkflowName)
+	if out.Document == nil {
+		name = required(name)
+	}
+	return out, decodeStart(body, &out, name, definition)
 }
 
 // plansUpdate reports whether the body of a plan is that of an update.
@@ -90,7 +110,7 @@ func decodeUpdate(body []byte, out *runs.UpdateRequest, more ...member) error {
 		object("changeRequest", &change),
 		texts("changedSteps", &out.Options.ChangedSteps),
 		truth("force", &out.Options.Force),
-		word("definition", &out.Definition, "pinned", "latest"),
+		member{name: "workflowVersion", identifier: true, text: &out.WorkflowVersion},
 		truth("ifLatest", &out.IfLatest),
 		truth("strict", &out.Options.Strict),
 	)
@@ -98,7 +118,7 @@ func decodeUpdate(body []byte, out *runs.UpdateRequest, more ...member) error {
 		return err
 	}
 	if change == nil {
-		if len(out.Options.ChangedSteps) == 0 && out.Definition != "latest" {
+		if len(out.Options.ChangedSteps) == 0 && out.Definition != runs.DefinitionLatest && out.Document == nil {
 			return badBody(rondo.FieldError{Code: "required", Pointer: "/changeRequest", Message: "say what changed: changeRequest, or changedSteps, or definition latest"})
 		}
 		return nil
@@ -209,7 +229,9 @@ func baseRunID(into *rondo.ID) member {
 	}}
 }
 
-func readTaint(body []byte) (reason string, rebuild bool, err error) {
-	err = decode(body, member{name: "reason", required: true, text: &reason}, truth("rebuild", &rebuild))
-	return reason, rebuild, err
+func readTaint(body []byte) (runs.TaintRequest, error) {
+	var out runs.TaintRequest
+	err := decode(body, member{name: "reason", required: true, text: &out.Why}, truth("rebuild", &out.Rebuild),
+		member{name: "outputHash", identifier: true, text: &out.OutputHash})
+	return out, err
 }

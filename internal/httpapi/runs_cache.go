@@ -77,11 +77,12 @@ func (a *API) invalidateCache(ctx context.Context, service RunService, c *call) 
 }
 
 func (a *API) taintCache(ctx context.Context, service RunService, c *call) (*taintedOut, error) {
-	reason, rebuild, err := readTaint(c.body)
+	request, err := readTaint(c.body)
 	if err != nil {
 		return nil, err
 	}
-	found, err := service.Taint(ctx, c.principal, c.run.key, reason, rebuild)
+	request.Key = c.run.key
+	found, err := service.Taint(ctx, c.principal, request)
 	found.Runs, found.Artifacts = append([]runs.TaintedRun{}, found.Runs...), append([]string{}, found.Artifacts...) // lists, never null
 	return &taintedOut{Body: found}, err
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -113,6 +114,9 @@ func sendArtifact(w http.ResponseWriter, r *http.Request, open func() (io.ReadCl
 		return nil
 	}
 	if err := copyChecked(w, connection, content, part); err != nil {
+		if !errors.Is(err, errClientGone) {
+			exchangeOf(r.Context()).failure = rondo.Op("send the damaged artifact "+artifact.ContentHash, err)
+		}
 		panic(http.ErrAbortHandler)
 	}
 	return nil
@@ -202,6 +206,9 @@ func rangeOf(h http.Header, etag string, size int64) (byteRange, error) {
 	return byteRange{given: true, from: from, length: to - from + 1}, nil
 }
 
+// errClientGone is for answers that nobody takes any more.
+var errClientGone = errors.New("the client takes no more")
+
 // copyChecked writes the bytes of a part. Of all of them the last piece is held
 // back until the reader has said that they are the right ones.
 func copyChecked(w io.Writer, connection *http.ResponseController, content io.Reader, part byteRange) error {
@@ -211,7 +218,10 @@ func copyChecked(w io.Writer, connection *http.ResponseController, content io.Re
 		_ = connection.SetWriteDeadline(time.Now().Add(streamPatience))
 		n, err := w.Write(piece)
 		left -= int64(n)
-		return err
+		if err != nil {
+			return fmt.Errorf("%w: %w", errClientGone, err)
+		}
+		return nil
 	}
 	for {
 		n, err := io.ReadFull(content, next)

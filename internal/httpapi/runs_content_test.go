@@ -157,6 +157,20 @@ func TestWrongContentIsNeverTakenForWhole(t *testing.T) {
 			}
 		})
 	}
+	t.Run("what the log tells", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.runs.artifacts[0].Size = int64(len(whole))
+		b.runs.content = func() io.Reader {
+			return io.MultiReader(bytes.NewReader(whole), iotest.ErrReader(&rondo.Error{Code: rondo.CodeStateCorrupt, Message: "other bytes"}))
+		}
+		if _, err := fetch(t, b); err == nil {
+			t.Fatal("damaged bytes are taken for whole")
+		}
+		if told := b.log.String(); !strings.Contains(told, "damaged artifact "+inputHash) || !strings.Contains(told, "other bytes") || strings.Contains(told, "panic") {
+			t.Errorf("the log says %s, want the damaged artifact and no panic", told)
+		}
+	})
 	t.Run("nothing", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)

@@ -216,8 +216,13 @@ func TestRunsAreAnsweredAsAgreed(t *testing.T) {
 			p.send("POST", "/runs/{first}/update", `{"changeRequest":{"type":"audio.update","payload":{"mood":1}}}`)
 			p.send("POST", "/runs/{first}/update", `{"changeRequest":{"type":"full_rebuild"}}`)
 			p.send("POST", "/runs/{first}/update", `{"changeRequest":{"type":"audio.update"},"ifLatest":true}`)
+			p.send("POST", "/runs/{first}/update", `{"changeRequest":{"type":"audio.update"},"stepModes":{"chorus":"refresh"}}`)
+			p.send("POST", "/runs/{first}/update", `{"changeRequest":{"type":"audio.update"},"workflowVersion":"1.0.0"}`)
+			p.send("POST", "/runs/plan", `{"definition":{"name":"jingle","version":"2.0.0","steps":[{"id":"plan","skill":"unheard@1"}]}}`)
+			p.send("POST", "/runs/plan", `{"workflowName":"jingle","triggerPayload":{"brief":"another"},"mode":"only"}`)
 			p.send("POST", "/runs", `{"workflowName":"jingle","triggerPayload":{"brief":"another"},"mode":"only"}`)
 			p.send("GET", "/runs/{run}", "")
+			p.send("GET", "/runs/{run}/explain", "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +317,7 @@ func TestTheClientDoesWhatTheServerDoes(t *testing.T) {
 	if err != nil || len(output.Attempts) != 1 || len(output.Step.Data) == 0 {
 		t.Errorf("output %+v, %v", output, err)
 	}
-	tainted, err := c.TaintCache(t.Context(), output.Step.CacheKey, "a crackle", true)
+	tainted, err := c.TaintCache(t.Context(), output.Step.CacheKey, client.TaintRequest{Reason: "a crackle", Rebuild: true, OutputHash: output.Step.OutputHash})
 	if err != nil || len(tainted.Rebuilds) != 1 {
 		t.Fatalf("tainted %+v, %v", tainted, err)
 	}

@@ -23,8 +23,8 @@ type (
 	runStepsOut   struct{ Body runStepsView }
 	stepOutputOut struct{ Body stepOutputView }
 	artifactsOut  struct{ Body runPage[artifactView] }
-	explainOut    struct{ Body runs.Explanation }
-	analysisOut   struct{ Body runs.CacheAnalysis }
+	explainOut    struct{ Body explanationView }
+	analysisOut   struct{ Body cacheAnalysisView }
 	workflowOut   struct{ Body workflowView }
 	workflowsOut  struct{ Body runPage[workflowView] }
 )
@@ -102,14 +102,12 @@ func (a *API) listRunArtifacts(ctx context.Context, service RunService, c *call)
 
 func (a *API) explainRun(ctx context.Context, service RunService, c *call) (*explainOut, error) {
 	found, err := service.Explain(ctx, c.principal, c.id)
-	found.Steps = append([]runs.StepExplain{}, found.Steps...) // a list, never null
-	return &explainOut{Body: found}, err
+	return &explainOut{Body: viewExplanation(found)}, err
 }
 
 func (a *API) analyseRunCache(ctx context.Context, service RunService, c *call) (*analysisOut, error) {
 	found, err := service.CacheAnalysis(ctx, c.principal, c.id)
-	found.Steps = append([]runs.CacheAnalysisStep{}, found.Steps...) // as above
-	return &analysisOut{Body: found}, err
+	return &analysisOut{Body: viewCacheAnalysis(found)}, err
 }
 
 func (a *API) listWorkflows(ctx context.Context, service RunService, c *call) (*workflowsOut, error) {

@@ -118,11 +118,15 @@ func unbrokenWatch(watch func() error) (err error) {
 	return watch()
 }
 
-// runEvent writes one change. Of a change of both, the run comes last and alone
-// has the id: a reader who was cut in between hears of both again.
+// runEvent writes one change. Of changes of one Seq only the last has the id, and
+// of a change of both the run comes last: a reader who was cut in between hears of
+// all of them again.
 func (s *eventStream) runEvent(e runs.Event, known *int64) error {
-	id := strconv.FormatInt(max(e.Seq, *known), 10)
-	*known = max(e.Seq, *known)
+	id := ""
+	if !e.More {
+		*known = max(e.Seq, *known)
+		id = strconv.FormatInt(*known, 10)
+	}
 	if e.Step != nil {
 		of := id
 		if e.Run != nil {

@@ -71,6 +71,18 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+func TestOfEventsOfOneSeqOnlyTheLastCanBeGoneOnFrom(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	step, run := knownStep(), knownRun()
+	b.runs.events = []runs.Event{{Seq: 7, Step: &step}, {Seq: 9, Step: &step, More: true}, {Seq: 9, Run: run}}
+	rec := b.do("GET", runPath+"/stream", "", "Last-Event-ID", "6")
+	want := []string{"alive", "step 7 mix completed", "step  mix completed", "run 9  failed"}
+	if diff := cmp.Diff(want, runEvents(t, rec.Body.String())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestWhoKnowsTheEndIsNotToldAgain(t *testing.T) {
 	t.Parallel()
 	for last, status := range map[string]int{"9": 204, "10": 204, "8": 200, "": 200, "nonsense": 200, "-1": 200, "99999999999999999999": 200} {

@@ -30,7 +30,7 @@ const (
 		"changeRequestMappings":{"audio.update":["mix"],"full_rebuild":["*"]}`
 	planJSON = `{"workflowName":"campaign.build","workflowVersion":"1.2.0","triggerType":"initial",
 		"steps":[{"stepId":"mix","skill":"audio.mix@2","decision":"would_run","reason":{"code":"first_run"},"estimatedMs":1500}],
-		"summary":{"wouldRun":1,"reuse":0,"unknown":0,"estimatedMs":1500,"estimatedCost":0}}`
+		"summary":{"wouldRun":1,"reuse":0,"unknown":0,"fails":0,"neverReached":0,"estimatedMs":1500,"estimatedCost":0}}`
 	entryJSON = `{"key":"abababababababababababababababababababababababababababababababab","workflow":"campaign.build","stepId":"mix","class":"llm",
 		"inputHash":"cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd","outputHash":"out","manifest":{"v":1,"components":[]},
 		"artifactIds":["01000000-0000-7000-8000-000000000052"],"runId":"01000000-0000-7000-8000-000000000051","createdAt":"2026-03-01T12:00:00.123456Z",
@@ -87,7 +87,7 @@ func TestRunsAreAnswered(t *testing.T) {
 		}, "GET", "/cache", "", 200, `{"items":[` + strings.NewReplacer(`["01000000-0000-7000-8000-000000000052"]`, `[]`, `"cost":0.25`, `"cost":0.25,"tainted":"noise","expiresAt":"2026-03-01T12:00:00.123456Z"`).Replace(entryJSON) + `],"nextCursor":null}`},
 		"stats":      {nil, "GET", "/cache/stats", "", 200, `{"entries":2,"bytes":300}`},
 		"invalidate": {nil, "DELETE", "/cache?workflow=campaign.build", "", 200, `{"removed":2}`},
-		"taint": {nil, "POST", "/cache/" + cacheKey + "/taint", `{"reason":"noise"}`, 200, `{"key":"` + cacheKey + `","workflow":"campaign.build","stepId":"mix",
+		"taint": {nil, "POST", "/cache/" + cacheKey + "/taint", `{"reason":"noise"}`, 200, `{"key":"` + cacheKey + `","workflow":"campaign.build","stepId":"mix","outputHash":"out",
 			"runs":[{"runId":"01000000-0000-7000-8000-000000000051","status":"completed","stepIds":["mix"]}],"artifacts":[]}`},
 	}
 	for name, test := range tests {
@@ -132,9 +132,9 @@ func TestWhatIsAskedOfRunsReachesTheService(t *testing.T) {
 	if diff := cmp.Diff(want, b.runs.request); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	const members = `"changeRequest":{"type":"audio.update","payload":{"n":1.50}},"changedSteps":["mix"],"force":true,"definition":"latest","ifLatest":true,"strict":true,"mode":"refresh","stepModes":{"mix":"only"},"failurePolicy":"continue"`
+	const members = `"changeRequest":{"type":"audio.update","payload":{"n":1.50}},"changedSteps":["mix"],"force":true,"definition":"latest","workflowVersion":"1.1.0","ifLatest":true,"strict":true,"mode":"refresh","stepModes":{"mix":"only"},"failurePolicy":"continue"`
 	update := runs.UpdateRequest{
-		BaseRunID: runID, Change: rondo.ChangeRequest{Type: "audio.update", Payload: json.RawMessage(`{"n":1.50}`)}, Definition: "latest", IfLatest: true,
+		BaseRunID: runID, Change: rondo.ChangeRequest{Type: "audio.update", Payload: json.RawMessage(`{"n":1.50}`)}, Definition: "latest", WorkflowVersion: "1.1.0", IfLatest: true,
 		Options: rondo.RunOptions{
 			Mode: rondo.CacheRefresh, StepModes: map[string]rondo.CacheMode{"mix": rondo.CacheOnly}, FailurePolicy: rondo.FailureContinue,
 			ChangedSteps: []string{"mix"}, Force: true, Strict: true,
@@ -148,6 +148,15 @@ func TestWhatIsAskedOfRunsReachesTheService(t *testing.T) {
 	b.do("POST", "/runs/plan", `{"baseRunId":"`+runID.String()+`",`+members+`}`)
 	if diff := cmp.Diff(update, b.runs.update); diff != "" {
 		t.Errorf("plan of an update (-want +got):\n%s", diff)
+	}
+	b.runs.request, b.runs.update = runs.Request{}, runs.UpdateRequest{}
+	b.do("POST", "/runs/plan", `{"definition":`+jingle+`}`)
+	if diff := cmp.Diff(runs.Request{Document: json.RawMessage(jingle)}, b.runs.request); diff != "" {
+		t.Errorf("plan of a definition (-want +got):\n%s", diff)
+	}
+	b.do("POST", "/runs/plan", `{"baseRunId":"`+runID.String()+`","definition":`+jingle+`}`)
+	if diff := cmp.Diff(runs.UpdateRequest{BaseRunID: runID, Document: json.RawMessage(jingle)}, b.runs.update); diff != "" {
+		t.Errorf("plan of an update with a definition (-want +got):\n%s", diff)
 	}
 	b.do("GET", "/runs?workflow=w&status=failed&trigger=update&base="+baseID.String()+"&limit=7", "")
 	if diff := cmp.Diff(store.RunFilter{TenantID: "acme", Workflow: "w", Status: rondo.RunFailed, Trigger: rondo.TriggerUpdate, Base: baseID}, b.runs.filter); diff != "" || b.runs.page.Limit != 8 {
@@ -167,8 +176,8 @@ func TestWhatIsAskedOfRunsReachesTheService(t *testing.T) {
 			t.Errorf("%s %s (-want +got):\n%s", ask.method, ask.path, diff)
 		}
 	}
-	b.do("POST", "/cache/"+cacheKey+"/taint", `{"reason":"noise","rebuild":true}`)
-	if diff := cmp.Diff([]any{cacheKey, "noise", true}, b.runs.taint); diff != "" {
+	b.do("POST", "/cache/"+cacheKey+"/taint", `{"reason":"noise","rebuild":true,"outputHash":"out"}`)
+	if diff := cmp.Diff(runs.TaintRequest{Key: cacheKey, Why: "noise", Rebuild: true, OutputHash: "out"}, b.runs.taint); diff != "" {
 		t.Errorf("taint (-want +got):\n%s", diff)
 	}
 }

@@ -141,6 +141,51 @@ func (maybeReason) Schema(r huma.Registry) *huma.Schema {
 	return orNothing[rondo.Reason]{}.Schema(r)
 }
 
+// The answers that tell reasons: as the service makes them, with null for a reason
+// that there is none of.
+type (
+	planView struct {
+		runs.Plan
+		Steps []planStepView `json:"steps" nullable:"false"`
+	}
+	planStepView struct {
+		runs.PlanStep
+		Reason maybeReason `json:"reason" doc:"Null while that is not known"`
+	}
+	explanationView struct {
+		runs.Explanation
+		Steps []stepExplainView `json:"steps" nullable:"false"`
+	}
+	stepExplainView struct {
+		runs.StepExplain
+		Reason maybeReason `json:"reason" doc:"Null until that is known"`
+	}
+	cacheAnalysisView struct {
+		runs.CacheAnalysis
+		Steps []cacheAnalysisStepView `json:"steps" nullable:"false"`
+	}
+	cacheAnalysisStepView struct {
+		runs.CacheAnalysisStep
+		Reason maybeReason `json:"reason" doc:"Null until that is known"`
+	}
+)
+
+func viewRunPlan(found runs.Plan) planView {
+	return planView{found, append([]planStepView{}, viewed(found.Steps, func(s runs.PlanStep) planStepView { return planStepView{s, maybeReason(s.Reason)} })...)}
+}
+
+func viewExplanation(found runs.Explanation) explanationView {
+	return explanationView{found, append([]stepExplainView{}, viewed(found.Steps, func(s runs.StepExplain) stepExplainView {
+		return stepExplainView{s, maybeReason(s.Reason)}
+	})...)}
+}
+
+func viewCacheAnalysis(found runs.CacheAnalysis) cacheAnalysisView {
+	return cacheAnalysisView{found, append([]cacheAnalysisStepView{}, viewed(found.Steps, func(s runs.CacheAnalysisStep) cacheAnalysisStepView {
+		return cacheAnalysisStepView{s, maybeReason(s.Reason)}
+	})...)}
+}
+
 // viewRun is a run without its payloads.
 func viewRun(run *rondo.Run) runView {
 	out := runView{

@@ -20,7 +20,7 @@ func (w *Workflow) Seeds(change string, extra []string) (seeds []int, all bool, 
 			Code:    rondo.CodeInvalid,
 			Message: fmt.Sprintf("the workflow %s %s knows no change of type %q", w.Name, w.Version, change),
 			Hint:    w.changesHint(),
-			Fields:  []rondo.FieldError{{Code: "change_unknown", Pointer: "/changeRequest/type", Message: w.changesHint()}},
+			Fields:  []rondo.FieldError{{Code: "change_unknown", Pointer: "/changeRequest/type", Message: "the workflow knows no change of this type"}},
 		}
 	}
 	if known.All {

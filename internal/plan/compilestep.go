@@ -123,11 +123,16 @@ func (c *compiler) skill(name string, at *place) *skillFacts {
 		c.add("skill_unknown", at, "there is no skill %q; declare it under skills of this file or in the server's config", name)
 		return nil
 	}
-	facts, err := factsOf(name, spec)
+	resolved, outside := spec, map[string]string(nil)
+	if resolver, can := c.env.(Resolver); can {
+		resolved, outside = resolver.Resolve(spec)
+	}
+	facts, err := factsOf(name, resolved, outside)
 	if err != nil {
 		c.add("skill_invalid", at, "the config of the skill %q cannot be put in canonical form", name)
 		return nil
 	}
+	facts.spec = spec
 	c.skills[name] = facts
 	return facts
 }

@@ -15,6 +15,8 @@ const (
 	WouldRun     Decision = "would_run"
 	WouldReuse   Decision = "reuse"
 	UnknownUntil Decision = "unknown_until"
+	WouldFail    Decision = "would_fail"    // without being computed
+	NeverReached Decision = "never_reached" // something before it would fail
 )
 
 // PlannedStep is what a run would do with one step.
@@ -22,15 +24,14 @@ type PlannedStep struct {
 	Step     int
 	Decision Decision
 	// Until are the steps whose outcome decides: those that the step reads and that
-	// would run, or are not known themselves.
+	// would run, or are not known themselves. Of a step that would never be reached
+	// they are those in its way.
 	Until      []int
 	Reason     rondo.Reason // zero while it is not known
 	StaleInput bool
 	Keyed      Keyed        // zero while the input is not known
 	Output     *Output      // what would be reused; nil = not known
-	Err        *rondo.Error // it would fail without being computed
-
-	blocked bool // something before it would fail
+	Err        *rondo.Error // of WouldFail
 }
 
 // Lookup asks for one key.
@@ -170,7 +171,7 @@ func (f *Forecast) consider(i int, found *Found, now time.Time) {
 		UpstreamRan: f.redone[i], Found: found, Now: now,
 	}
 	if blocked := f.blockedBy(s); len(blocked) > 0 { // the run would not come here
-		p.Decision, p.Until, p.blocked = UnknownUntil, blocked, true
+		p.Decision, p.Until = NeverReached, blocked
 		f.settle(i, false)
 		return
 	}
@@ -207,7 +208,7 @@ func (f *Forecast) consider(i int, found *Found, now time.Time) {
 		p.Decision, p.Until = UnknownUntil, until
 		f.settle(i, true)
 	case ActFail:
-		p.Decision, p.Err = WouldRun, verdict.Err
+		p.Decision, p.Err = WouldFail, verdict.Err
 		f.settle(i, false)
 	default:
 		p.Decision = WouldRun
@@ -220,7 +221,7 @@ func (p *PlannedStep) fail(err error) {
 	if !ok {
 		failed = &rondo.Error{Code: rondo.CodeInternal, Err: err}
 	}
-	p.Decision, p.Err = WouldRun, failed
+	p.Decision, p.Err = WouldFail, failed
 }
 
 // until returns the steps that a step reads and whose output is not known.
@@ -238,7 +239,7 @@ func (f *Forecast) until(s *Step) []int {
 func (f *Forecast) blockedBy(s *Step) []int {
 	var blocked []int
 	for _, need := range s.Needs {
-		if p := &f.steps[need]; p.Err != nil || p.blocked {
+		if p := &f.steps[need]; p.Decision == WouldFail || p.Decision == NeverReached {
 			blocked = append(blocked, need)
 		}
 	}

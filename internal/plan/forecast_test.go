@@ -473,8 +473,8 @@ func TestForecastOfFlightsAndFailures(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"reuse inflight []", "unknown_until  [0]", "would_run  [] INPUT_SELECTOR_ERROR",
-		"unknown_until  [2]", "unknown_until  [3]",
+		"reuse inflight []", "unknown_until  [0]", "would_fail  [] INPUT_SELECTOR_ERROR",
+		"never_reached  [2]", "never_reached  [3]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -109,7 +109,7 @@ func (w *Workflow) keyDocument(step int, tenant string, run rondo.ID, input []by
 		doc = append(append(doc, name...), ':', '"')
 		at := len(doc)
 		doc = hex.AppendEncode(doc, sum[:])
-		components = append(components, Component{Name: s.inputName(text, &next), Digest: string(doc[at : at+shortDigest]), Preview: preview(text, value)})
+		components = append(components, Component{Name: s.inputName(text, &next), Digest: string(doc[at : at+shortDigest]), Preview: preview(text, value, string(doc[at:at+previewDigest]))})
 		doc = append(doc, '"')
 	})
 	doc = append(doc, s.static.middle...)
@@ -150,7 +150,7 @@ func whyNot(err error) string {
 	if refused.Pointer == "" {
 		return refused.Message
 	}
-	return refused.Pointer + " " + refused.Message
+	return "input " + refused.Pointer + ": " + refused.Message
 }
 
 // inputHash is Keyed.InputHash alone.

@@ -230,7 +230,7 @@ func TestWhatCannotBeCanonicalisedHasNoKey(t *testing.T) {
 	t.Parallel()
 	w := mustCompile(t, readingStep(`{"trigger":"v"}`))
 	for value, says := range map[string]string{
-		`9007199254740993`:                      "/x ",
+		`9007199254740993`:                      "input /x: ",
 		`"\ud800"`:                              "surrogate",
 		`{"canary":1,"canary":2}`:               "twice",
 		`1e999`:                                 "too large",
@@ -263,7 +263,7 @@ func TestWhatCannotBeCanonicalisedHasNoKey(t *testing.T) {
 func TestPreviewsAreShortAndShowNoSecrets(t *testing.T) {
 	t.Parallel()
 	f := plainFlow()
-	f.Config = `{"api_key":"canary","headers":{"Authorization":"canary","accept":"` + strings.Repeat("ö", 100) + `"},"list":["canary"],"auth_token":{"v":"canary"},"n":5,"model":"m"}`
+	f.Config = `{"api_key":"canary","headers":{"Authorization":"canary","accept":"` + strings.Repeat("ö", 100) + `"},"list":["monkey",1],"deep":[{"api_key":"canary"}],"auth_token":{"v":"canary"},"n":5,"model":"m"}`
 	f.Input = `{"x":{"password":"canary"},"y":"` + strings.Repeat("😀", 100) + `"}`
 	got := f.key(t)
 	previews := map[string]string{}
@@ -275,7 +275,7 @@ func TestPreviewsAreShortAndShowNoSecrets(t *testing.T) {
 	}
 	for component, want := range map[string]string{
 		"config.n": "5", "config.api_key": "", "config.headers.Authorization": "", "config.headers.accept": `"` + strings.Repeat("ö", 38) + "…",
-		"config.list": "list of 10 bytes", "input.x": "object of 21 bytes", "model": `"m"`, "skill": "write@1",
+		"config.list": `["monkey",1]`, "config.deep": "list, 22 bytes, 877b2ad7", "input.x": "object, 21 bytes, 8d665908", "model": `"m"`, "skill": "write@1",
 	} {
 		if got, ok := previews[component]; !ok || got != want {
 			t.Errorf("preview of %s is %q, %t; want %q", component, got, ok, want)

@@ -30,6 +30,9 @@ type ForecastInput struct {
 	Seeds      []int
 	Candidates []bool // nil = all steps
 	All        bool   // the change rebuilds everything
+	// Unusable are steps whose result in the base run is not to be linked: its files
+	// are gone, or it was marked bad. May be nil.
+	Unusable map[string]bool
 
 	// Nearest are manifests of the nearest entries by step id, for steps that the base
 	// does not have. May be nil.
@@ -44,8 +47,9 @@ type Linked struct {
 }
 
 // Link says which steps of an update are taken from the base run, in order, and
-// which are candidates after all: those that the base does not have, and when the
-// update is strict those whose input would differ, with everything after them.
+// which are candidates after all: those that the base does not have or whose result
+// there is unusable, and when the update is strict those whose input would differ,
+// with everything after them.
 // What is not a candidate depends only on what is not, so that all of it is known
 // before the run begins. An initial run has candidates only.
 func Link(in ForecastInput) (linked []Linked, candidates []bool) {
@@ -67,7 +71,7 @@ func Link(in ForecastInput) (linked []Linked, candidates []bool) {
 			continue
 		}
 		base, ok := in.Base[w.Steps[i].ID]
-		if !ok || !base.Status.Done() {
+		if !ok || !base.Status.Done() || in.Unusable[w.Steps[i].ID] {
 			candidates[i] = true
 			continue
 		}

@@ -12,7 +12,7 @@
 //     10,000 steps are compiled and planned well below a second.
 //  4. A forecast and a run ask the same functions, Link and Decide, so that a run
 //     does what its forecast said.
-//  5. Errors and previews name places; they never show a whole payload.
+//  5. Errors name places; previews show at most 40 characters, never of a secret.
 package plan
 
 import (
@@ -109,6 +109,16 @@ type Environment interface {
 	Config(id, version string) (json.RawMessage, bool)
 }
 
+// Resolver is what an Environment is that knows what its operator adds to skills, the
+// file's own among them. Keys follow what it says; what a step runs with stays the
+// specification as it was declared.
+type Resolver interface {
+	// Resolve returns a specification with the operator's defaults filled in, and the
+	// hex digests of what the skill takes from outside of its config, by the path that
+	// it would have there, such as env.NAME. What they are digests of is never shown.
+	Resolve(spec SkillSpec) (resolved SkillSpec, outside map[string]string)
+}
+
 // Output is what a step gave: what selectors read of it as {data, artifacts}.
 type Output struct {
 	Data      json.RawMessage
@@ -141,7 +151,8 @@ type Manifest struct {
 
 // Component is one part of a key:
 //
-//	config.<path>          a member of the skill's config; config is the whole of a wide one
+//	config.<path>          a member of the skill's config, with the operator's defaults; config is the whole of a wide one
+//	config.env.<NAME>      a variable of the environment that a command is given; never shown
 //	config.input.<member>  an input that is a config of the registry
 //	input.<member>         any other input
 //	model                  the model of an llm skill
@@ -155,7 +166,7 @@ type Manifest struct {
 type Component struct {
 	Name    string `json:"name"`
 	Digest  string `json:"digest"`            // the first 32 hex characters
-	Preview string `json:"preview,omitempty"` // at most 40 characters of a scalar, never of a secret
+	Preview string `json:"preview,omitempty"` // see Preview
 }
 
 // Index returns the place of a step.

@@ -146,8 +146,10 @@ func reuseSentence(r rondo.Reason) string {
 	switch r.Code {
 	case rondo.ReasonBase:
 		return "the change cannot have touched it: it is taken from the base run"
-	case rondo.ReasonCacheHot, rondo.ReasonCacheCold:
-		return "the same had been computed before"
+	case rondo.ReasonCacheHot:
+		return "the same was computed before: it was just now in the hot cache"
+	case rondo.ReasonCacheCold:
+		return "the same was computed before: it was kept in the database"
 	case rondo.ReasonCutoff:
 		return "steps before it ran again and gave what they had given in the base run"
 	case rondo.ReasonInflight:

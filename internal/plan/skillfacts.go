@@ -5,19 +5,16 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/rondo-engine/rondo/internal/canon"
 )
 
 // skillFacts is what keys say of a skill, made once for all its steps.
 type skillFacts struct {
-	spec       SkillSpec
-	config     string // digest of the config without model and prompts
-	model      string // digest; "" = none
-	prompts    string // {"path": digest} as canonical JSON
+	spec       SkillSpec // as declared
+	config     string    // digest of the config without model and prompts, and of what is outside of it
+	model      string    // digest; "" = none
+	prompts    string    // {"path": digest} as canonical JSON
 	components []Component
 }
 
@@ -31,7 +28,8 @@ const (
 // maxConfigParts is how many members of a config get a component each.
 const maxConfigParts = 24
 
-func factsOf(name string, spec SkillSpec) (*skillFacts, error) {
+// factsOf takes a skill apart as it was resolved; outside are digests, see Resolver.
+func factsOf(name string, spec SkillSpec, outside map[string]string) (*skillFacts, error) {
 	config, err := canonicalOf(spec.Config)
 	if err != nil {
 		return nil, err
@@ -60,14 +58,28 @@ func factsOf(name string, spec SkillSpec) (*skillFacts, error) {
 		parts = []Component{{Name: "config", Digest: short(f.config)}}
 	}
 	f.components = append(f.components, parts...)
+	f.takeOutside(outside)
 	return f, nil
+}
+
+// takeOutside puts the digests of what is outside of the config behind its own.
+func (f *skillFacts) takeOutside(outside map[string]string) {
+	if len(outside) == 0 {
+		return
+	}
+	all := []byte(f.config)
+	for _, path := range sortedKeys(outside) {
+		all = append(append(append(all, quoted(path)...), ':'), quoted(outside[path])...)
+		f.components = append(f.components, Component{Name: "config." + path, Digest: short(outside[path])})
+	}
+	f.config = digestOf(all)
 }
 
 // takePrompts moves model and prompts out of the members of a config.
 func (f *skillFacts) takePrompts(members map[string]json.RawMessage) {
 	if model, ok := members[modelMember]; ok {
 		f.model = digestOf(model)
-		f.components = append(f.components, Component{Name: "model", Digest: short(f.model), Preview: preview(modelMember, model)})
+		f.components = append(f.components, Component{Name: "model", Digest: short(f.model), Preview: preview(modelMember, model, f.model)})
 		delete(members, modelMember)
 	}
 	digests := map[string]json.RawMessage{}
@@ -75,7 +87,7 @@ func (f *skillFacts) takePrompts(members map[string]json.RawMessage) {
 		if text, ok := members[name]; ok {
 			digest := digestOf(text)
 			digests[name] = json.RawMessage(quoted(digest))
-			f.components = append(f.components, Component{Name: "prompt." + name, Digest: short(digest), Preview: preview(name, text)})
+			f.components = append(f.components, Component{Name: "prompt." + name, Digest: short(digest), Preview: preview(name, text, digest)})
 			delete(members, name)
 		}
 	}
@@ -88,7 +100,8 @@ func configParts(name string, value json.RawMessage, parts []Component, depth in
 		if len(value) == 0 {
 			return parts
 		}
-		return append(parts, Component{Name: name, Digest: short(digestOf(value)), Preview: preview(name, value)})
+		digest := digestOf(value)
+		return append(parts, Component{Name: name, Digest: short(digest), Preview: preview(name, value, digest)})
 	}
 	eachMember(value, func(quotedName, inner []byte) {
 		if len(parts) > maxConfigParts {
@@ -113,39 +126,3 @@ func digestOf(b []byte) string {
 const shortDigest = 32
 
 func short(digest string) string { return digest[:min(len(digest), shortDigest)] }
-
-// secretWords are in the names of members that are never shown.
-var secretWords = []string{"token", "key", "secret", "password", "authorization", "credential", "cookie"}
-
-// maxPreview is how many characters of a value a manifest shows.
-const maxPreview = 40
-
-// preview shows the beginning of a scalar; of lists and objects, which may hold
-// anything, only how long they are.
-func preview(name string, canonical []byte) string {
-	lower := strings.ToLower(name)
-	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) }) {
-		return ""
-	}
-	switch kindOf(canonical) {
-	case '{':
-		return "object of " + strconv.Itoa(len(canonical)) + " bytes"
-	case '[':
-		return "list of " + strconv.Itoa(len(canonical)) + " bytes"
-	}
-	return clip(string(canonical))
-}
-
-// clip cuts a text to what a preview may have.
-func clip(text string) string {
-	if len(text) <= maxPreview {
-		return text
-	}
-	n := 0
-	for i := range text {
-		if n++; n == maxPreview {
-			return text[:i] + "…"
-		}
-	}
-	return text
-}
