@@ -6,7 +6,9 @@
 //  1. Put writes a temporary file, syncs it, renames it and syncs the folder: a crash
 //     leaves the whole file or none. Equal bytes that are there already are read and
 //     compared; damaged ones are replaced.
-//  2. What is put while DeleteUnused looks at it stays: a file is taken aside before
+//  2. A file whose bytes turn out not to be those of its hash is taken aside when it
+//     is read: from then on it is absent, and stands in no new result.
+//  3. What is put while DeleteUnused looks at it stays: a file is taken aside before
 //     it is judged for the last time, and returned when it was renewed meanwhile.
 //
 // It imports the standard library, the root package and the port.
@@ -46,7 +48,8 @@ func New(dir string) (*Store, error) {
 }
 
 const (
-	tempFolder = "tmp"
+	tempFolder    = "tmp"
+	damagedPrefix = "damaged-" // and the hash: a file whose bytes were not those of it
 	// tempAge is how old a temporary file is that nobody writes any more.
 	tempAge = 24 * time.Hour
 )
@@ -172,7 +175,38 @@ func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, int64, er
 		_ = file.Close()
 		return nil, 0, unavailable("open blob "+hash, err)
 	}
-	return blob.Verified(file, hash, about.Size()), about.Size(), nil
+	return &reader{ReadCloser: blob.Verified(file, hash, about.Size()), store: s, hash: hash, about: about}, about.Size(), nil
+}
+
+// reader takes a file aside that turns out to be damaged, so that it counts as
+// absent from then on, and what needs it makes it anew.
+type reader struct {
+	io.ReadCloser
+	store *Store
+	hash  string
+	about fs.FileInfo
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if rondo.CodeOf(err) == rondo.CodeStateCorrupt {
+		r.store.takeAside(r.hash, r.about)
+	}
+	return n, err
+}
+
+// takeAside keeps a damaged file among the temporary ones, for whoever looks there
+// until they are swept. One that was replaced since it was opened stays. If it cannot
+// be moved, the next reader tries.
+func (s *Store) takeAside(hash string, damaged fs.FileInfo) {
+	path := s.path(hash)
+	if now, err := os.Stat(path); err != nil || !os.SameFile(now, damaged) {
+		return
+	}
+	folder := filepath.Join(s.dir, tempFolder)
+	if os.MkdirAll(folder, 0o750) == nil {
+		_ = os.Rename(path, filepath.Join(folder, damagedPrefix+hash))
+	}
 }
 
 // Has looks for files.

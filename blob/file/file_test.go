@@ -2,6 +2,7 @@ package file_test
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/blob/blobtest"
 	"github.com/rondo-engine/rondo/blob/file"
 )
@@ -81,6 +83,40 @@ func TestBytesThatWereDamagedInPlaceAreReplaced(t *testing.T) {
 	got := make([]byte, 4)
 	if _, err := r.Read(got); err != nil || string(got) != "good" {
 		t.Errorf("%q, %v, want good", got, err)
+	}
+}
+
+func TestBytesThatWereFoundDamagedAreAbsent(t *testing.T) {
+	t.Parallel()
+	p := place(t)
+	hash, _, err := p.Store.Put(t.Context(), strings.NewReader("good"), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Damage(t, hash, []byte("evil"))
+	read := func() error {
+		r, _, err := p.Store.Open(t.Context(), hash)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = io.ReadAll(r)
+		return err
+	}
+	if err := read(); rondo.CodeOf(err) != rondo.CodeStateCorrupt || !strings.Contains(err.Error(), hash) {
+		t.Fatalf("reading damaged bytes: %v, want %s with the hash", err, rondo.CodeStateCorrupt)
+	}
+	if found, err := p.Store.Has(t.Context(), []string{hash}); err != nil || found[hash] {
+		t.Errorf("damaged bytes are there: %v, %v", found, err)
+	}
+	if err := read(); rondo.CodeOf(err) != rondo.CodeNotFound {
+		t.Errorf("reading them again: %v, want that they are absent", err)
+	}
+	if _, _, err := p.Store.Put(t.Context(), strings.NewReader("good"), 10); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); err != nil {
+		t.Errorf("reading what was made anew: %v", err)
 	}
 }
 
