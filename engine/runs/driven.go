@@ -36,6 +36,7 @@ type stepState struct {
 	waited   bool // it waited for another's flight: what it finds then was in flight
 	again    bool // an entry that is there does not keep it from being computed
 	asked    bool // a remote worker was asked before this process had the run
+	held     bool // it keeps its flight from an attempt that failed to the next
 
 	input  json.RawMessage
 	keyed  plan.Keyed
@@ -89,6 +90,7 @@ type pending struct {
 	steps     []rondo.RunStep
 	takeoffs  []store.Takeoff
 	taking    []int // the step of each takeoff
+	onwards   []onward
 	landings  []store.Landing
 	manifests []*plan.Manifest // of each landing
 	artifacts []rondo.Artifact
@@ -96,6 +98,13 @@ type pending struct {
 	outbox    []rondo.Outgoing
 	raised    []rondo.RaisedEvent
 	replies   []func(*rondo.Run, error)
+}
+
+// onward is the next attempt of a step that kept its flight.
+type onward struct {
+	step   int
+	row    rondo.RunStep
+	outbox []rondo.Outgoing
 }
 
 // ref is a step of a run.

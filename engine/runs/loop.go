@@ -201,6 +201,10 @@ func (sh *shard) ring(now time.Time) {
 		}
 		switch st := a.d.steps[a.step]; st.phase {
 		case phaseBackoff:
+			if st.held {
+				sh.enqueue(a.d, a.step)
+				continue
+			}
 			sh.makeReady(a.d, a.step)
 		case phaseRemote:
 			sh.attemptFailed(a.d, a.step, timedOut(a.at))
@@ -283,8 +287,12 @@ func (sh *shard) letGo(d *driven, i int, st *stepState) {
 		sh.freed(f)
 	case phaseWorking, phaseRemote:
 		sh.freed(f)
+	default:
+		if st.held {
+			sh.freed(f)
+		}
 	}
-	st.phase = phaseCancelled
+	st.phase, st.held = phaseCancelled, false
 }
 
 // dropAll lets everything go: the tenure is over.

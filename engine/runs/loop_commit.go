@@ -12,6 +12,8 @@ import (
 const (
 	firstPause = 20 * time.Millisecond // before a commit is tried again,
 	longPause  = 2 * time.Second       // later on up to this
+
+	refusalsAtMost = 3 // of one run alone: it may have lost races
 )
 
 // commit writes what was decided, in one transaction, and then acts on it.
@@ -42,9 +44,11 @@ func (sh *shard) commit(ctx context.Context) {
 
 // write commits a batch, and tries again for as long as the store is away and the
 // tenure lasts. It returns what was written; nothing when everything was dropped.
+// What the store refuses although it is there is written apart from the rest, so
+// that one run that cannot be stored does not hold up the others.
 func (sh *shard) write(ctx context.Context, batch []*driven) ([]*driven, []store.RunResult) {
 	defer sh.away.Store(false)
-	wait := firstPause
+	wait, refusals := firstPause, 0
 	for {
 		c, steps := sh.batch(batch)
 		started := sh.s.now()
@@ -52,6 +56,16 @@ func (sh *shard) write(ctx context.Context, batch []*driven) ([]*driven, []store
 		sh.s.cfg.Observer.Committed(len(c.Writes), steps, sh.s.now().Sub(started), err)
 		if err == nil {
 			return batch, results
+		}
+		if refusedByStore(err) {
+			if len(batch) > 1 {
+				return sh.writeApart(ctx, batch)
+			}
+			if refusals++; refusals == refusalsAtMost {
+				return batch, []store.RunResult{{Err: err}}
+			}
+			pause(ctx, wait)
+			continue
 		}
 		sh.away.Store(true)
 		if errors.Is(err, store.ErrAmbiguous) {
@@ -90,11 +104,16 @@ func (sh *shard) batch(batch []*driven) (c store.RunCommit, steps int) {
 		if d.run.Seq == d.stored {
 			d.seq() // so that it can be told by Seq whether a commit happened
 		}
-		c.Writes[i] = store.RunWrite{
+		w := &c.Writes[i]
+		*w = store.RunWrite{
 			Run: &d.run, Insert: n.insert, Resume: n.resume, Fence: d.fence, Steps: n.steps, Takeoffs: n.takeoffs,
 			Landings: n.landings, Artifacts: n.artifacts, Signals: n.signals, Outbox: n.outbox, Raised: n.raised,
 		}
-		steps += len(n.steps) + len(n.takeoffs)
+		for _, o := range n.onwards {
+			w.Steps = append(w.Steps[:len(w.Steps):len(w.Steps)], o.row)
+			w.Outbox = append(w.Outbox[:len(w.Outbox):len(w.Outbox)], o.outbox...)
+		}
+		steps += len(w.Steps) + len(w.Takeoffs)
 	}
 	return c, steps
 }
@@ -144,6 +163,9 @@ func (sh *shard) committed(ctx context.Context, d *driven, result *store.RunResu
 			sh.notTaken(ctx, d, step, met)
 		}
 	}
+	for _, o := range done.onwards {
+		sh.tookOff(ctx, d, o.step, d.steps[o.step].fence)
+	}
 	for _, id := range done.signals {
 		delete(d.heard, id)
 	}
@@ -165,39 +187,4 @@ func (sh *shard) committed(ctx context.Context, d *driven, result *store.RunResu
 	}
 	sh.s.notify(d.run.ID)
 	return landed
-}
-
-// refused lets a run go that the store does not let us write.
-func (sh *shard) refused(d *driven, err error) {
-	n := &d.next
-	lost := errors.Is(err, store.ErrLeaseLost) || n.insert || n.resume != ""
-	if !lost && !d.broken {
-		// Something of it cannot be stored: say so in the run, rather than try for ever.
-		sh.s.log.Error("a run could not be written; it fails", "run", d.run.ID, "error", err)
-		sh.fail(d, &rondo.RunError{Code: string(rondo.CodeInternal), Message: "what became of its steps could not be stored"})
-		return
-	}
-	if !lost {
-		sh.s.log.Error("a run could not be written; it is left alone", "run", d.run.ID, "error", err)
-	}
-	sh.drop(d, err)
-}
-
-// fail ends a run with nothing but its error.
-func (sh *shard) fail(d *driven, why *rondo.RunError) {
-	replies, signals := d.next.replies, d.next.signals
-	landings, manifests := d.next.landings, d.next.manifests
-	for i := range landings {
-		landings[i].Entry = nil // the flight goes back without it
-	}
-	d.next = pending{replies: replies, signals: signals, landings: landings, manifests: manifests}
-	d.broken = true
-	for i, st := range d.steps {
-		if st != nil {
-			sh.letGo(d, i, st)
-		}
-	}
-	sh.queue.remove(d)
-	sh.endRun(d, rondo.RunFailed, why)
-	sh.nudge()
 }

@@ -21,7 +21,7 @@ func (d *driven) remoteStep(i int) bool {
 // enqueue lets a step wait for a slot, or for whoever computes the same already.
 func (sh *shard) enqueue(d *driven, i int) {
 	st := d.steps[i]
-	if f := (flight{d.run.TenantID, st.name}); sh.flying[f] {
+	if f := (flight{d.run.TenantID, st.name}); sh.flying[f] && !st.held {
 		sh.await(f, ref{d, i})
 		return
 	}
@@ -45,7 +45,8 @@ func (sh *shard) dispatch() {
 		if !ok {
 			return
 		}
-		if f := (flight{next.d.run.TenantID, next.d.steps[next.step].name}); sh.flying[f] {
+		st := next.d.steps[next.step]
+		if f := (flight{next.d.run.TenantID, st.name}); sh.flying[f] && !st.held {
 			sh.s.slots.give(next.d.run.TenantID)
 			sh.await(f, next)
 			continue
@@ -55,7 +56,8 @@ func (sh *shard) dispatch() {
 }
 
 // takeOff puts the takeoff of a step into the next commit: the row of its next
-// attempt, and for a remote worker the request.
+// attempt, and for a remote worker the request. A step that kept its flight goes on
+// with it.
 func (sh *shard) takeOff(d *driven, i int) {
 	now := sh.s.now()
 	st, def := d.steps[i], &d.w.Steps[i]
@@ -65,20 +67,25 @@ func (sh *shard) takeOff(d *driven, i int) {
 	st.tries++
 	st.started, st.correlation = now, sh.s.cfg.IDs.New()
 	d.sched.Start(i)
-	t := store.Takeoff{Name: st.name, Key: st.name == st.keyed.Key, Again: st.again, Step: d.row(i, rondo.RunStepRunning)}
+	row := d.row(i, rondo.RunStepRunning)
+	var outbox []rondo.Outgoing
 	if d.remoteStep(i) {
 		deadline := now.Add(sh.s.timeout(def.Timeout))
-		t.Outbox = []rondo.Outgoing{d.stepRequest(i, sh.s.cfg.IDs.New(), now, deadline)}
+		outbox = []rondo.Outgoing{d.stepRequest(i, sh.s.cfg.IDs.New(), now, deadline)}
 	}
-	d.next.takeoffs = append(d.next.takeoffs, t)
-	d.next.taking = append(d.next.taking, i)
 	sh.mark(d)
+	if st.held {
+		d.next.onwards = append(d.next.onwards, onward{step: i, row: row, outbox: outbox})
+		return
+	}
+	d.next.takeoffs = append(d.next.takeoffs, store.Takeoff{Name: st.name, Key: st.name == st.keyed.Key, Again: st.again, Step: row, Outbox: outbox})
+	d.next.taking = append(d.next.taking, i)
 }
 
 // tookOff begins the work of a step whose flight is ours.
 func (sh *shard) tookOff(ctx context.Context, d *driven, i int, fence int64) {
 	s, st, def := sh.s, d.steps[i], &d.w.Steps[i]
-	st.fence = fence
+	st.fence, st.held = fence, false
 	deadline := st.started.Add(s.timeout(def.Timeout))
 	if d.remoteStep(i) {
 		sh.awaitRemote(d, i, deadline)

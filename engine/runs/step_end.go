@@ -124,6 +124,10 @@ func (sh *shard) stepDone(d *driven, i int, ran bool) {
 	sh.endIfOver(d)
 }
 
+// holdAtMost is for how long a step keeps its flight between two attempts. Whoever
+// waits for the same does not try in the meantime what has just failed.
+const holdAtMost = 30 * time.Second
+
 // attemptFailed records an attempt that failed and decides whether another follows.
 func (sh *shard) attemptFailed(d *driven, i int, failure *rondo.StepError) {
 	now := sh.s.now()
@@ -131,8 +135,11 @@ func (sh *shard) attemptFailed(d *driven, i int, failure *rondo.StepError) {
 	sh.endRemote(d, st)
 	row := d.row(i, rondo.RunStepFailed)
 	row.CompletedAt = now
-	sh.land(d, i, nil)
+	sh.mark(d)
 	delay, again := plan.NextAttempt(def, st.tries, failure.Retryable)
+	if st.held = again && delay <= holdAtMost && st.fence > 0; !st.held {
+		sh.land(d, i, nil)
+	}
 	sh.s.cfg.Observer.StepEnded(d.w.Name, rondo.RunStepFailed, st.reason.Code, now.Sub(st.started))
 	if again {
 		row.Error, row.RetryAt = failure, now.Add(delay)
@@ -192,6 +199,9 @@ func (sh *shard) cancelSteps(d *driven) {
 		case phaseWorking, phaseRemote:
 			sh.land(d, i, nil)
 		default:
+			if st.held {
+				sh.land(d, i, nil)
+			}
 			if st.phase == phaseTaking {
 				d.withdraw(i)
 				if st.asked { // its row is there: it is that attempt that is cancelled
@@ -216,12 +226,14 @@ func (sh *shard) cancelSteps(d *driven) {
 // withdraw takes the takeoff of a step out of the next commit.
 func (d *driven) withdraw(i int) {
 	n, st := &d.next, d.steps[i]
-	k := slices.Index(n.taking, i)
-	if k < 0 {
+	if k := slices.Index(n.taking, i); k >= 0 {
+		n.taking = slices.Delete(n.taking, k, k+1)
+		n.takeoffs = slices.Delete(n.takeoffs, k, k+1)
+	} else if k := slices.IndexFunc(n.onwards, func(o onward) bool { return o.step == i }); k >= 0 {
+		n.onwards = slices.Delete(n.onwards, k, k+1)
+	} else {
 		return
 	}
-	n.taking = slices.Delete(n.taking, k, k+1)
-	n.takeoffs = slices.Delete(n.takeoffs, k, k+1)
 	st.tries--
 	if !st.asked {
 		st.attempt--
@@ -263,6 +275,9 @@ func (sh *shard) endRun(d *driven, status rondo.RunStatus, why *rondo.RunError) 
 		case st == nil:
 		case st.phase == phaseTaking:
 			d.withdraw(i)
+			if st.held {
+				sh.land(d, i, nil)
+			}
 			sh.letGo(d, i, st)
 		case st.fence > 0:
 			sh.land(d, i, nil)
