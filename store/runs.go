@@ -54,8 +54,9 @@ type Runs interface {
 	CommitRuns(ctx context.Context, c RunCommit) ([]RunResult, error)
 
 	// ClaimRuns makes owner the owner of runs that are queued or running and have no
-	// owner that is alive, oldest first, and returns them with their new fence.
-	ClaimRuns(ctx context.Context, owner string, at time.Time, limit int) ([]OwnedRun, error)
+	// owner that is alive, and returns them with their new fence. Tenants take turns;
+	// of one tenant the run that was created first comes first.
+	ClaimRuns(ctx context.Context, owner string, at time.Time, want Claim) ([]OwnedRun, error)
 	// Signals returns what others want of the runs that owner owns, oldest first.
 	Signals(ctx context.Context, owner string, limit int) ([]RunSignal, error)
 	// PutSignals stores signals; one whose ID is there already, or whose run is not
@@ -212,6 +213,24 @@ type Flight struct {
 	// Entry is why it was not taken: the result is there. Neither Taken nor Entry
 	// means that another holds it.
 	Entry *rondo.CacheEntry
+}
+
+// Claim says which runs to claim.
+type Claim struct {
+	Limit int
+	// PerTenant is how many of one tenant may be claimed, those in Taken counted; 0 =
+	// as many as there are.
+	PerTenant int
+	Taken     map[string]int // what the owner has already, by tenant
+	Run       rondo.ID       // this one alone; zero = whichever
+}
+
+// Room is how many runs of a tenant may be claimed.
+func (c *Claim) Room(tenant string) int {
+	if c.PerTenant <= 0 {
+		return c.Limit
+	}
+	return min(c.Limit, max(0, c.PerTenant-c.Taken[tenant]))
 }
 
 // OwnedRun is a run with the fence of its owner.

@@ -48,7 +48,7 @@ func (s *Service) claim(ctx context.Context, term *tenure, unread []store.OwnedR
 		room := min(int64(s.cfg.MaxRuns)-s.driving.Load(), claimAtOnce)
 		more = false
 		if room > 0 {
-			claimed, err := s.store.ClaimRuns(ctx, term.owner, s.now(), int(room))
+			claimed, err := s.store.ClaimRuns(ctx, term.owner, s.now(), store.Claim{Limit: int(room)})
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("runs could not be claimed; it is tried again", "error", err)
 			}

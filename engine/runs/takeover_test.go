@@ -58,11 +58,11 @@ func (d *door) LeaveRuns(ctx context.Context, owner string) error {
 	return d.Runs.LeaveRuns(ctx, owner)
 }
 
-func (d *door) ClaimRuns(ctx context.Context, owner string, at time.Time, limit int) ([]store.OwnedRun, error) {
+func (d *door) ClaimRuns(ctx context.Context, owner string, at time.Time, want store.Claim) ([]store.OwnedRun, error) {
 	if d.shut.Load() {
 		return nil, errAway
 	}
-	return d.Runs.ClaimRuns(ctx, owner, at, limit)
+	return d.Runs.ClaimRuns(ctx, owner, at, want)
 }
 
 func through(d *door) func(*Config) { return func(c *Config) { c.Store = d } }

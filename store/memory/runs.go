@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -84,18 +85,32 @@ func (s *Store) LeaveRuns(ctx context.Context, owner string) error {
 }
 
 // ClaimRuns implements store.Runs.
-func (s *Store) ClaimRuns(ctx context.Context, owner string, at time.Time, limit int) ([]store.OwnedRun, error) {
+func (s *Store) ClaimRuns(ctx context.Context, owner string, at time.Time, want store.Claim) ([]store.OwnedRun, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var claimed []store.OwnedRun
+	var free []*runRow
 	for _, row := range s.runs.ascending {
-		if len(claimed) >= limit {
+		if !row.run.Status.Ended() && row.owner != owner && !s.runs.alive(row.owner, at) && (want.Run.IsZero() || want.Run == row.run.ID) {
+			free = append(free, row)
+		}
+	}
+	slices.SortStableFunc(free, func(a, b *runRow) int { return a.run.CreatedAt.Compare(b.run.CreatedAt) })
+	place := make(map[*runRow]int, len(free)) // in the line of its tenant
+	line := map[string]int{}
+	for _, row := range free {
+		place[row] = line[row.run.TenantID]
+		line[row.run.TenantID]++
+	}
+	slices.SortStableFunc(free, func(a, b *runRow) int { return cmp.Compare(place[a], place[b]) })
+	var claimed []store.OwnedRun
+	for _, row := range free {
+		if len(claimed) >= want.Limit {
 			break
 		}
-		if row.run.Status.Ended() || row.owner == owner || s.runs.alive(row.owner, at) {
+		if place[row] >= want.Room(row.run.TenantID) {
 			continue
 		}
 		row.owner = owner

@@ -138,7 +138,7 @@ var runCommitTests = []runTest{
 		d.wantLost("a write with the fence from before", d.tryAs(ann, store.RunWrite{Run: &again, Fence: 1})[0].Err)
 		d.commitAs(bob, store.RunWrite{Run: &again, Fence: 2})
 		d.die(ann)
-		d.ok("the resumer owned it", claimedOne(d.ClaimRuns(d.ctx(), ann, d.now, 1)))
+		d.ok("the resumer owned it", claimedOne(d.ClaimRuns(d.ctx(), ann, d.now, store.Claim{Limit: 1})))
 	}},
 	{name: "only the status that is named is resumed, and once", run: func(d *runDB) {
 		run := d.start(nil)

@@ -104,7 +104,7 @@ var runConcurrencyTests = []runTest{
 		d.commitAs(ann, w)
 		d.die(bob)
 		late := d.other()
-		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, 1)))
+		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 1})))
 		taken := store.RunWrite{Run: run, Fence: 2, Takeoffs: []store.Takeoff{d.takeoff(run, "a")}}
 		taken.Takeoffs[0].Step.Attempt = 2
 		d.wantTaken("bob", d.commitAs(bob, taken).Flights[0], 2, true)

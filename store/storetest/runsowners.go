@@ -32,7 +32,7 @@ var runOwnerTests = []runTest{
 		if flight := d.flyKey(bob, "a"); !flight.Taken || !flight.TookOver || flight.Fence != 2 {
 			d.t.Fatalf("flight of one who left: %+v, want it taken over", flight)
 		}
-		claimed := must(d.ClaimRuns(d.ctx(), bob, d.now, 1))(d.t)
+		claimed := must(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 1}))(d.t)
 		if len(claimed) != 1 || claimed[0].Run.ID != run.ID || claimed[0].Fence != 2 {
 			d.t.Fatalf("claimed %+v, want the run of the one who left", claimed)
 		}
@@ -44,7 +44,7 @@ var runOwnerTests = []runTest{
 		if flight := d.flyKey(bob, "a"); flight.Taken || flight.Entry != nil {
 			d.t.Fatalf("flight of one alive: %+v, want it held", flight)
 		}
-		same(d.t, "claimed", must(d.ClaimRuns(d.ctx(), "third", d.now, 10))(d.t), []store.OwnedRun(nil))
+		same(d.t, "claimed", must(d.ClaimRuns(d.ctx(), "third", d.now, store.Claim{Limit: 10}))(d.t), []store.OwnedRun(nil))
 	}},
 }
 
@@ -57,21 +57,48 @@ var runClaimTests = []runTest{
 		held := d.newRun()
 		d.commitAs(bob, store.RunWrite{Run: held, Insert: true})
 		d.ok("third", d.Heartbeat(d.ctx(), "third", d.now, time.Hour))
-		same(d.t, "claimed while all are alive", must(d.ClaimRuns(d.ctx(), "third", d.now, 10))(d.t), []store.OwnedRun(nil))
+		same(d.t, "claimed while all are alive", must(d.ClaimRuns(d.ctx(), "third", d.now, store.Claim{Limit: 10}))(d.t), []store.OwnedRun(nil))
 		d.die(bob)
-		same(d.t, "claimed with a limit", must(d.ClaimRuns(d.ctx(), "third", d.now, 2))(d.t), []store.OwnedRun{{Run: *runs[0], Fence: 2}, {Run: *runs[1], Fence: 2}})
-		same(d.t, "claimed next", must(d.ClaimRuns(d.ctx(), bob, d.now, 10))(d.t), []store.OwnedRun{{Run: *runs[2], Fence: 2}})
-		same(d.t, "claimed when nothing is left", must(d.ClaimRuns(d.ctx(), "third", d.now, 10))(d.t), []store.OwnedRun(nil))
-		same(d.t, "claimed with no limit at all", must(d.ClaimRuns(d.ctx(), "third", d.now.Add(2*time.Hour), 0))(d.t), []store.OwnedRun(nil))
+		same(d.t, "claimed with a limit", must(d.ClaimRuns(d.ctx(), "third", d.now, store.Claim{Limit: 2}))(d.t), []store.OwnedRun{{Run: *runs[0], Fence: 2}, {Run: *runs[1], Fence: 2}})
+		same(d.t, "claimed next", must(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 10}))(d.t), []store.OwnedRun{{Run: *runs[2], Fence: 2}})
+		same(d.t, "claimed when nothing is left", must(d.ClaimRuns(d.ctx(), "third", d.now, store.Claim{Limit: 10}))(d.t), []store.OwnedRun(nil))
+		same(d.t, "claimed with no limit at all", must(d.ClaimRuns(d.ctx(), "third", d.now.Add(2*time.Hour), store.Claim{Limit: 0}))(d.t), []store.OwnedRun(nil))
+	}},
+	{name: "tenants take turns, and of each the run created first is first", run: func(d *runDB) {
+		var ids []rondo.ID
+		for i, tenant := range []string{"acme", "acme", "acme", "globex", "globex", "initech"} {
+			run := d.start(func(run *rondo.Run) {
+				run.TenantID, run.CreatedAt = tenant, d.now.Add(-time.Duration(i)*time.Minute) // ids rise, ages too
+			})
+			ids = append(ids, run.ID)
+		}
+		d.die(bob)
+		claim := func(what string, want store.Claim, places ...int) {
+			d.t.Helper()
+			var got, expected []rondo.ID
+			for _, owned := range must(d.ClaimRuns(d.ctx(), bob, d.now, want))(d.t) {
+				got = append(got, owned.Run.ID)
+			}
+			for _, place := range places {
+				expected = append(expected, ids[place])
+			}
+			same(d.t, what, got, expected)
+		}
+		claim("of full tenants", store.Claim{Limit: 10, PerTenant: 1, Taken: map[string]int{"acme": 1, "globex": 2, "initech": 1}})
+		claim("one by its id", store.Claim{Limit: 10, Run: ids[1]}, 1)
+		claim("one that is held", store.Claim{Limit: 10, Run: ids[1]})
+		claim("one that is not there", store.Claim{Limit: 10, Run: d.ids.New()})
+		claim("in turn", store.Claim{Limit: 4}, 5, 4, 2, 3)
+		claim("what is left", store.Claim{Limit: 4}, 0)
 	}},
 	{name: "the fence rises with every claim, and the one before is refused", run: func(d *runDB) {
 		run := d.start(nil)
 		d.die(bob)
 		d.ok("third", d.Heartbeat(d.ctx(), "third", d.now, time.Hour))
-		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, 1)))
+		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 1})))
 		d.wantLost("a write of the first owner", d.tryAs(ann, d.next(run))[0].Err)
 		d.die()
-		claimed := must(d.ClaimRuns(d.ctx(), "third", d.now, 1))(d.t)
+		claimed := must(d.ClaimRuns(d.ctx(), "third", d.now, store.Claim{Limit: 1}))(d.t)
 		if len(claimed) != 1 || claimed[0].Fence != 3 {
 			d.t.Fatalf("claimed %+v, want fence 3", claimed)
 		}
@@ -86,7 +113,7 @@ var runClaimTests = []runTest{
 			d.end(d.start(nil), status, d.now)
 		}
 		d.die(bob)
-		same(d.t, "claimed", must(d.ClaimRuns(d.ctx(), bob, d.now, 10))(d.t), []store.OwnedRun(nil))
+		same(d.t, "claimed", must(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 10}))(d.t), []store.OwnedRun(nil))
 	}},
 	{name: "two processes never claim the same run", run: func(d *runDB) {
 		const runs, claimers = 40, 4
@@ -102,7 +129,7 @@ var runClaimTests = []runTest{
 		claims := make([][]store.OwnedRun, claimers)
 		together(claimers, func(i int) {
 			for range 2 * runs {
-				found, err := handles[i].ClaimRuns(d.ctx(), manyNames("claimer", claimers)[i], d.now, 3)
+				found, err := handles[i].ClaimRuns(d.ctx(), manyNames("claimer", claimers)[i], d.now, store.Claim{Limit: 3})
 				if err != nil {
 					d.t.Errorf("claim: %v", err)
 					return

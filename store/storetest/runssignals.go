@@ -31,7 +31,7 @@ var runSignalTests = []runTest{
 		same(d.t, "one of ann's", must(d.Signals(d.ctx(), ann, 1))(d.t), []store.RunSignal{first})
 		same(d.t, "nobody's", d.signals("third"), []store.RunSignal(nil))
 		d.die(bob)
-		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, 1)))
+		d.ok("claim", claimedOne(d.ClaimRuns(d.ctx(), bob, d.now, store.Claim{Limit: 1})))
 		same(d.t, "bob's after he took over", d.signals(bob), []store.RunSignal{first, second, foreign})
 	}},
 	{name: "a signal that is there already is left alone", run: func(d *runDB) {

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -70,29 +71,39 @@ func (s session) aliveOwners(ctx context.Context, at time.Time) (map[string]bool
 }
 
 // ClaimRuns implements store.Runs. A look without a transaction comes first: most
-// find nothing.
-func (c *Cold) ClaimRuns(ctx context.Context, owner string, at time.Time, limit int) ([]store.OwnedRun, error) {
+// find nothing, and whose turn it is cannot be asked with locks in every dialect.
+func (c *Cold) ClaimRuns(ctx context.Context, owner string, at time.Time, want store.Claim) ([]store.OwnedRun, error) {
 	const op = "claim runs"
-	if limit <= 0 {
+	if want.Limit <= 0 {
 		return nil, nil
 	}
 	dead, err := c.reader().deadOwners(ctx, owner, at)
 	if err != nil || len(dead) == 0 {
 		return nil, c.wrap(op, err)
 	}
+	owners := make([]any, len(dead))
+	for i := range dead {
+		owners[i] = dead[i]
+	}
+	turn, err := c.reader().inTurn(ctx, owners, &want)
+	if err != nil || len(turn) == 0 {
+		return nil, c.wrap(op, err)
+	}
 	var claimed []store.OwnedRun
 	err = c.gather(ctx, op, func(ctx context.Context, s session) error {
-		claimed = nil
-		for _, from := range dead {
-			found, err := list(ctx, s, readRun, "SELECT "+c.tables.Runs.Names("")+" FROM runs WHERE live = 1 AND owner = ? ORDER BY id LIMIT ?"+s.d.SkipLocked,
-				from, int64(limit))
-			if err != nil {
-				return err
-			}
-			claimed = append(claimed, found...)
+		in := make([]any, len(turn))
+		for i := range turn {
+			in[i] = ID(turn[i])
 		}
-		slices.SortFunc(claimed, func(a, b store.OwnedRun) int { return compareIDs(a.Run.ID, b.Run.ID) })
-		claimed = claimed[:min(limit, len(claimed))]
+		var err error
+		claimed, err = list(ctx, s, readRun, "SELECT "+c.tables.Runs.Names("")+" FROM runs WHERE id IN ("+Marks(len(in))+") AND live = 1 AND owner IN ("+
+			Marks(len(owners))+")"+s.d.SkipLocked, append(in, owners...)...)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(claimed, func(a, b store.OwnedRun) int {
+			return cmp.Compare(slices.Index(turn, a.Run.ID), slices.Index(turn, b.Run.ID))
+		})
 		for i := range claimed {
 			claimed[i].Fence++
 			if _, err := s.exec(ctx, "UPDATE runs SET owner = ?, fence = ? WHERE id = ?", owner, claimed[i].Fence, ID(claimed[i].Run.ID)); err != nil {
@@ -105,6 +116,33 @@ func (c *Cold) ClaimRuns(ctx context.Context, owner string, at time.Time, limit 
 		return nil, err
 	}
 	return claimed, nil
+}
+
+// inTurn finds the runs of owners that may be claimed: the first of every tenant, then
+// the second of every tenant, and so on.
+func (s session) inTurn(ctx context.Context, owners []any, want *store.Claim) ([]rondo.ID, error) {
+	where, args := "live = 1 AND owner IN ("+Marks(len(owners))+")", slices.Clone(owners)
+	if !want.Run.IsZero() {
+		where, args = where+" AND id = ?", append(args, ID(want.Run))
+	}
+	for tenant := range want.Taken {
+		if want.Room(tenant) == 0 {
+			where, args = where+" AND tenant_id <> ?", append(args, tenant)
+		}
+	}
+	var turn []rondo.ID
+	claimed := map[string]int{}
+	err := s.each(ctx, func(values []any) error {
+		r := reader{values: values}
+		id, tenant := r.id(), r.text()
+		if claimed[tenant] < want.Room(tenant) {
+			claimed[tenant]++
+			turn = append(turn, id)
+		}
+		return wrapRead("run", r.err)
+	}, "SELECT id, tenant_id FROM (SELECT id, tenant_id, created_at, ROW_NUMBER() OVER (PARTITION BY tenant_id ORDER BY created_at, id) AS place FROM runs WHERE "+
+		where+") waiting ORDER BY place, created_at, id LIMIT ?", append(args, int64(min(want.Limit, maxParameters/2)))...)
+	return turn, err
 }
 
 // deadOwners walks from owner to owner of runs that are to be driven and returns
