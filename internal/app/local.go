@@ -51,7 +51,7 @@ func StartLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 
 func (l *Local) open(ctx context.Context, o LocalOptions) error {
 	o.Runs.Allow.own = simulatedSkills()
-	library, err := newRunLibrary(o.Runs.Skills, o.Runs.Allow.own)
+	library, err := newRunLibrary(o.Runs.Skills, o.Runs.Allow)
 	if err != nil {
 		return err
 	}

@@ -82,10 +82,7 @@ func newRuns(ctx context.Context, o RunOptions, p runParts) (*runPart, error) {
 	if p.relay != nil { // a server, whose engine is at work
 		kept = p.engine.RunStore(kept)
 	}
-	set, err := newSkillSet(o.Allow)
-	if err != nil {
-		return nil, err
-	}
+	set := p.library.set
 	blobStore, err := blobs.Open(o.Blobs, os.Getenv)
 	if err != nil {
 		return nil, err

@@ -10,22 +10,30 @@ import (
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/internal/definition"
 	"github.com/rondo-engine/rondo/internal/plan"
-	"github.com/rondo-engine/rondo/skill"
+	"github.com/rondo-engine/rondo/skill/skills"
 )
 
 // runLibrary is what workflows may use beside what their files declare: the Go
-// skills of this program, and the skills, prompts and configs of a file. It does
-// not change.
+// skills of this program, and the skills, prompts and configs of a file. It also
+// knows what the operator adds to a skill. It does not change.
 type runLibrary struct {
+	set              *skills.Set
 	skills           map[string]plan.SkillSpec
 	prompts, configs map[string]map[string]json.RawMessage // id → version → value
 }
 
-var _ plan.Environment = (*runLibrary)(nil)
+var (
+	_ plan.Environment = (*runLibrary)(nil)
+	_ plan.Resolver    = (*runLibrary)(nil)
+)
 
 // newRunLibrary reads the file; "" = there is none.
-func newRunLibrary(file string, own map[string]skill.Skill) (*runLibrary, error) {
-	library := &runLibrary{skills: map[string]plan.SkillSpec{}}
+func newRunLibrary(file string, allow SkillOptions) (*runLibrary, error) {
+	set, err := newSkillSet(allow)
+	if err != nil {
+		return nil, err
+	}
+	library := &runLibrary{set: set, skills: map[string]plan.SkillSpec{}}
 	if file != "" {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -35,7 +43,7 @@ func newRunLibrary(file string, own map[string]skill.Skill) (*runLibrary, error)
 			return nil, rondo.Op(file, err)
 		}
 	}
-	for name := range own {
+	for name := range allow.own {
 		if _, declared := library.skills[name]; !declared { // the file of an operator wins
 			library.skills[name] = plan.SkillSpec{Type: "go"}
 		}
@@ -96,4 +104,9 @@ func (l *runLibrary) Prompt(id, version string) (json.RawMessage, bool) {
 func (l *runLibrary) Config(id, version string) (json.RawMessage, bool) {
 	value, ok := l.configs[id][version]
 	return value, ok
+}
+
+// Resolve says what a skill works with here.
+func (l *runLibrary) Resolve(spec plan.SkillSpec) (resolved plan.SkillSpec, outside map[string]string) {
+	return skills.ForRuns{Set: l.set}.Resolve(spec)
 }

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/plan"
 	"github.com/rondo-engine/rondo/skill"
 )
 
@@ -19,7 +22,7 @@ func TestLibraryOfAFileAndOfTheProgram(t *testing.T) {
 	}
 	write("skills: {a.b@1: {type: template, config: {template: x}}}\nprompts: {hello: {'1': Hi}}\nconfigs: {size: {'2': {wide: true}}}\n")
 	own := map[string]skill.Skill{"own.skill@1": skill.Func(nil), "a.b@1": skill.Func(nil)}
-	library, err := newRunLibrary(file, own)
+	library, err := newRunLibrary(file, SkillOptions{own: own})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,11 +44,30 @@ func TestLibraryOfAFileAndOfTheProgram(t *testing.T) {
 		"skill: {}": `no member "skill"`, "skills: {a@1: {type: magic}}": `"magic"`, "skills: 3": "skills", "- 1": "not an object", "skills: {a@1: {type: go}}": `"go"`,
 	} {
 		write(text)
-		if _, err := newRunLibrary(file, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newRunLibrary(file, SkillOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", text, err, want)
 		}
 	}
-	if _, err := newRunLibrary(filepath.Join(t.TempDir(), "gone"), nil); err == nil {
+	if _, err := newRunLibrary(filepath.Join(t.TempDir(), "gone"), SkillOptions{}); err == nil {
 		t.Error("a file that is not there is no error")
+	}
+}
+
+func TestTheLibraryKnowsTheOperatorsModel(t *testing.T) {
+	t.Parallel()
+	keyWith := func(model string) plan.Keyed {
+		library, err := newRunLibrary("", SkillOptions{Model: OpenAIOptions{Model: model}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := plan.Compile([]byte(`{"name":"flow","version":"1.0.0","steps":[{"id":"ask","skill":"ask@1"}],"skills":{"ask@1":{"type":"llm"}}}`), library)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Key(0, "t", rondo.ID{}, json.RawMessage(`{}`))
+	}
+	small, big := keyWith("small"), keyWith("big")
+	if changed := plan.Diff(small.Manifest, big.Manifest); small.Key == big.Key || len(changed) != 1 || changed[0].Name != "model" {
+		t.Errorf("another model changes %+v, key %s → %s", changed, small.Key, big.Key)
 	}
 }

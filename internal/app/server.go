@@ -127,7 +127,7 @@ func start(ctx context.Context, opts Options) (*server, error) {
 // open connects store and bus and starts the engine.
 func (s *server) open(ctx context.Context) error {
 	var err error
-	if s.library, err = newRunLibrary(s.opts.Runs.Skills, s.opts.Runs.Allow.own); err != nil {
+	if s.library, err = newRunLibrary(s.opts.Runs.Skills, s.opts.Runs.Allow); err != nil {
 		return err
 	}
 	if s.store, err = OpenStore(s.opts.Database, s.opts.Redis == ""); err != nil {

@@ -15,25 +15,27 @@ import (
 )
 
 // gather stores the files that the configuration names, in the order of their names.
-// Links that lead out of the folder are not followed, and only files are files.
+// Links that lead out of the folder are not followed, and only files are files. A
+// pattern that no file has is a failure, unless it is optional.
 func (s *Skill) gather(ctx context.Context, call skill.Call, folder string, result skill.Result) (skill.Result, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
 		return skill.Fail(rondo.CodeSkillError, "the command removed its own folder", true), nil //nolint:nilerr // what a command does is its result
 	}
 	defer root.Close()
-	taken := map[string]bool{}
+	taken := map[string]bool{} // what was looked at, and whether it is a file
 	for _, wanted := range s.cfg.Artifacts {
 		names, err := fs.Glob(root.FS(), path.Clean(wanted.Path))
 		if err != nil {
 			return skill.Fail(rondo.CodeSkillError, "the pattern of an artifact cannot be used", false), nil //nolint:nilerr // a mistake in the configuration is the attempt's failure
 		}
 		slices.Sort(names)
+		found := false
 		for _, name := range names {
-			if taken[name] {
+			if file, again := taken[name]; again {
+				found = found || file
 				continue
 			}
-			taken[name] = true
 			if len(result.Artifacts) == answer.MaxArtifacts {
 				return skill.Fail(rondo.CodeSkillError, fmt.Sprintf("the command made more than %d artifacts", answer.MaxArtifacts), false), nil
 			}
@@ -44,9 +46,14 @@ func (s *Skill) gather(ctx context.Context, call skill.Call, folder string, resu
 			if err != nil {
 				return answer.Failure(err), nil //nolint:nilerr // told as the attempt's failure
 			}
+			taken[name] = ok
 			if ok {
+				found = true
 				result.Artifacts = append(result.Artifacts, artifact)
 			}
+		}
+		if !found && !wanted.Optional {
+			return skill.Fail(rondo.CodeSkillError, fmt.Sprintf("the command made no file %q, which artifacts names: let it write one into its folder, or add optional: true", wanted.Path), false), nil
 		}
 	}
 	return result, nil

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"strings"
+	"runtime"
 	"sync"
 	"time"
 
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxComplaint = 2 << 10 // of standard error in a message
+	maxHeard = 8 << 10 // of standard error that is kept
 	// lastWords is how long output may take to end after the process did: somebody
 	// outside its group still holds it.
 	lastWords = time.Second
@@ -83,6 +83,10 @@ func (s *Skill) run(ctx context.Context, folder string, input []byte) (*outcome,
 	}
 	cmd.Env = s.environment(folder)
 	ownGroup(cmd)
+	// On Linux the command dies with the thread that started it: this one is kept until
+	// the command is gone.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	cmd.Cancel = func() error { return killGroup(cmd.Process) }
 	pipes, err := connect(cmd)
 	if err != nil {
@@ -108,7 +112,7 @@ func (s *Skill) run(ctx context.Context, folder string, input []byte) (*outcome,
 			stop()
 		}
 	})
-	talking.Go(func() { heard.stderr = tail(pipes.err.ours, maxComplaint) })
+	talking.Go(func() { heard.stderr = tail(pipes.err.ours, maxHeard) })
 	heard.err = cmd.Wait()
 	_ = killGroup(cmd.Process) // what it left running; no process of its group, no harm
 	pipes.expire(lastWords)
@@ -129,7 +133,7 @@ func (s *Skill) failed(heard *outcome) (skill.Result, bool) {
 		return skill.Result{}, false
 	case exited:
 		message := "the command ended with " + exit.String()
-		if complaint := strings.TrimSpace(strings.ToValidUTF8(string(heard.stderr), "�")); complaint != "" {
+		if complaint := lastLines(heard.stderr, len(heard.stderr) == maxHeard); complaint != "" {
 			message += ": " + complaint
 		}
 		return skill.Fail(rondo.CodeSkillError, message, true), true
@@ -147,24 +151,6 @@ func (s *Skill) read(stdout []byte) skill.Result {
 		return answer.Text("standard output", stdout)
 	}
 	return answer.Parse("standard output", stdout, false)
-}
-
-// environment is all that a command knows of its surroundings.
-func (s *Skill) environment(folder string) []string {
-	env := []string{"HOME=" + folder, "TMPDIR=" + folder, "RONDO_WORK_DIR=" + folder, "LANG=C.UTF-8"}
-	for _, name := range []string{"PATH", "SystemRoot"} {
-		if value, ok := s.opts.Getenv(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	for _, entry := range s.cfg.Env {
-		if strings.Contains(entry, "=") {
-			env = append(env, entry)
-		} else if value, ok := s.opts.Getenv(entry); ok {
-			env = append(env, entry+"="+value)
-		}
-	}
-	return env
 }
 
 // tail keeps the end of what is read.

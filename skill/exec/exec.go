@@ -9,6 +9,8 @@
 //     environment that names nothing but what the configuration lists.
 //  3. The command and all that it started in its process group are gone when Do
 //     returns. What leaves the group (setsid) can only be held by a container.
+//     Should Rondo itself be killed, the command is killed too on Linux; elsewhere,
+//     and for what the command started, only a container does that.
 //
 // It imports the standard library, the root package, the skill port and, for paths
 // into the input, internal/plan.
@@ -68,6 +70,9 @@ type Config struct {
 type Artifact struct {
 	Path string `json:"path"` // a pattern such as out/*.png
 	Type string `json:"type"` // MIME; default: by the name's ending
+	// Optional says that there need not be such a file. Default: without one the
+	// attempt has failed.
+	Optional bool `json:"optional"`
 }
 
 // Skill runs one command. It is safe for concurrent use.

@@ -70,7 +70,7 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 		switch {
 		case ok:
 			outgoing.Header.Set("Authorization", "Bearer "+key)
-		case s.cfg.BaseURL != "" || s.url.Hostname() == "api.openai.com":
+		case !s.operators || s.url.Hostname() == "api.openai.com":
 			return skill.Fail(rondo.CodeSkillError, "the key "+s.cfg.APIKeyEnv+" is not set, or not meant for this host: set it, or let the operator allow it", false), nil
 		}
 	}

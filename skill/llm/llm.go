@@ -17,7 +17,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 
 	"github.com/rondo-engine/rondo/internal/guard"
 	"github.com/rondo-engine/rondo/skill"
@@ -73,13 +73,15 @@ type Price struct {
 
 // Skill asks one model. It is safe for concurrent use.
 type Skill struct {
-	cfg    Config
-	opts   Options
-	url    *url.URL
-	client *http.Client
-	system *text.Template // nil = none
-	prompt *text.Template // nil = from the input
-	schema *schema.Schema // nil = none
+	cfg  Config
+	opts Options
+	url  *url.URL
+	// operators says that url is the operator's own, however it is written.
+	operators bool
+	client    *http.Client
+	system    *text.Template // nil = none
+	prompt    *text.Template // nil = from the input
+	schema    *schema.Schema // nil = none
 }
 
 var _ skill.Skill = (*Skill)(nil)
@@ -131,9 +133,6 @@ func (s *Skill) address(problems *spec.Problems) {
 	base := s.cfg.BaseURL
 	if base == "" {
 		base = s.opts.BaseURL
-		if s.cfg.APIKeyEnv == "" {
-			s.cfg.APIKeyEnv = s.opts.KeyEnv
-		}
 	}
 	parsed, err := url.Parse(base)
 	if err != nil || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" || parsed.Scheme != "https" && parsed.Scheme != "http" {
@@ -141,11 +140,14 @@ func (s *Skill) address(problems *spec.Problems) {
 		return
 	}
 	s.url = parsed.JoinPath("chat", "completions")
-	for _, trusted := range append([]string{s.opts.BaseURL}, s.opts.Trusted...) {
-		if strings.TrimRight(trusted, "/") == strings.TrimRight(base, "/") {
-			s.client = s.plain()
-			return
-		}
+	plain := normal(base)
+	s.operators = plain == normal(s.opts.BaseURL)
+	if s.operators && s.cfg.APIKeyEnv == "" {
+		s.cfg.APIKeyEnv = s.opts.KeyEnv
+	}
+	if s.operators || slices.ContainsFunc(s.opts.Trusted, func(trusted string) bool { return normal(trusted) == plain }) {
+		s.client = s.plain()
+		return
 	}
 	s.client = s.opts.Client.HTTP
 	if err := s.opts.Client.Check(parsed); err != nil {

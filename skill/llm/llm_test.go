@@ -244,6 +244,33 @@ func TestKeysStayWithTheirHosts(t *testing.T) {
 	}
 }
 
+func TestTheOperatorsAddressHasItsKeyHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	var shown string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown = r.Header.Get("Authorization")
+		_, _ = io.WriteString(w, completion("x", "stop"))
+	}))
+	t.Cleanup(server.Close)
+	opts := llm.Options{
+		Client: local(), BaseURL: server.URL + "/v1", Model: "m",
+		Secret: func(name, _ string) (string, bool) { return "operators", name == "OPENAI_API_KEY" },
+	}
+	for base, want := range map[string]string{
+		"": "Bearer operators", server.URL + "/v1": "Bearer operators", server.URL + "/v1/": "Bearer operators",
+		strings.ToUpper(server.URL[:4]) + server.URL[4:] + "/v1": "Bearer operators", server.URL + "/other": "",
+	} {
+		shown = "not asked"
+		if result := do(t, newSkill(t, map[string]any{"base_url": base}, opts), `{}`); !result.OK || shown != want {
+			t.Errorf("%q is shown %q, want %q: %+v", base, shown, want, result)
+		}
+	}
+	opts.Secret = nil // a server that wants no key
+	if result := do(t, newSkill(t, map[string]any{"base_url": server.URL + "/v1"}, opts), `{}`); !result.OK || shown != "" {
+		t.Errorf("without a key: %+v", result)
+	}
+}
+
 func TestServersAreGuardedUnlessTheOperatorChoseThem(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, completion("x", "stop")) }))

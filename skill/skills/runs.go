@@ -12,3 +12,9 @@ type ForRuns struct{ Set *Set }
 func (r ForRuns) Skill(name string, wanted plan.SkillSpec) (skill.Skill, error) {
 	return r.Set.Skill(name, skill.Spec(wanted))
 }
+
+// Resolve says what a skill works with: see plan.Resolver.
+func (r ForRuns) Resolve(spec plan.SkillSpec) (resolved plan.SkillSpec, outside map[string]string) {
+	effective, outside := r.Set.Effective(skill.Spec(spec))
+	return plan.SkillSpec(effective), outside
+}

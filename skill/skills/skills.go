@@ -15,6 +15,7 @@ package skills
 import (
 	"encoding/json"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 
@@ -159,10 +160,7 @@ func (s *Set) compile(wanted skill.Spec) (skill.Skill, error) {
 	case TypeHTTP:
 		return made(http.New(wanted.Config, http.Options{Client: s.client, Secret: s.opts.Secret, Limits: s.opts.Limits}))
 	case TypeLLM:
-		return made(llm.New(wanted.Config, llm.Options{
-			BaseURL: s.opts.LLM.BaseURL, Model: s.opts.LLM.Model, KeyEnv: s.opts.LLM.KeyEnv,
-			Client: s.client, Secret: s.opts.Secret, Limits: s.opts.Limits,
-		}))
+		return made(llm.New(wanted.Config, s.model()))
 	case TypeTemplate:
 		return made(template.New(wanted.Config, template.Options{Limits: s.opts.Limits}))
 	case TypeRemote:
@@ -173,6 +171,28 @@ func (s *Set) compile(wanted skill.Spec) (skill.Skill, error) {
 			Hint: "types are exec, http, llm, template and remote",
 		}
 	}
+}
+
+func (s *Set) model() llm.Options {
+	return llm.Options{
+		BaseURL: s.opts.LLM.BaseURL, Model: s.opts.LLM.Model, KeyEnv: s.opts.LLM.KeyEnv,
+		Client: s.client, Secret: s.opts.Secret, Limits: s.opts.Limits,
+	}
+}
+
+// Effective is a specification with the operator's defaults filled in where they
+// decide what comes out (model and base_url of llm), and the hex digests of what the
+// skill is given from outside of its configuration, by path: env.NAME of each
+// variable of this process that a command is given. A configuration that cannot be
+// read stays as it is.
+func (s *Set) Effective(wanted skill.Spec) (effective skill.Spec, outside map[string]string) {
+	switch wanted.Type {
+	case TypeLLM:
+		wanted.Config = llm.Effective(wanted.Config, s.model())
+	case TypeExec:
+		outside = exec.Outside(wanted.Config, os.LookupEnv)
+	}
+	return wanted, outside
 }
 
 // made keeps a nil of a driver's own type from becoming a skill.
