@@ -70,7 +70,9 @@ func (m *memo) fill(ctx context.Context, s *Service, why []asked) {
 			continue
 		}
 		key := memoKey{a.d.run.TenantID, a.d.w.Name, a.d.w.Steps[a.step].ID}
-		if entry, known := m.known[key]; !known || !now.Before(entry.until) {
+		// A step that missed has no entry of its manifest: one that is remembered is gone.
+		entry, known := m.known[key]
+		if !known || !now.Before(entry.until) || entry.decoded != nil && len(plan.Diff(*entry.decoded, a.q.Keyed.Manifest)) == 0 {
 			delete(m.known, key)
 			unknown[of{key.tenant, key.workflow}] = append(unknown[of{key.tenant, key.workflow}], key.step)
 		}

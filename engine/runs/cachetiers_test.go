@@ -158,5 +158,9 @@ func TestRunsAndPlansCompareWithTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(4, "first_run", rondo.RunCompleted)
+		if err := h.evictAll(); err != nil { // as another process does, while this one remembers
+			t.Fatal(err)
+		}
+		same(4, "first_run", rondo.RunCompleted)
 	})
 }
