@@ -65,7 +65,7 @@ func (s *Service) Watch(ctx context.Context, p rondo.Principal, id rondo.ID, aft
 		if err != nil {
 			return rondo.Op("watch a run", err)
 		}
-		if after, err = s.tellSteps(ctx, run, after, tell); err != nil {
+		if after, err = s.tellSteps(ctx, run, run.Status != status, after, tell); err != nil {
 			return err
 		}
 		if run.Status != status {
@@ -89,8 +89,8 @@ func (s *Service) Watch(ctx context.Context, p rondo.Principal, id rondo.ID, aft
 }
 
 // tellSteps tells the steps that changed up to what the run was read with, and
-// returns the last Seq.
-func (s *Service) tellSteps(ctx context.Context, run *rondo.Run, after int64, tell func(Event) error) (int64, error) {
+// returns the last Seq; runFollows says that the run itself is told next.
+func (s *Service) tellSteps(ctx context.Context, run *rondo.Run, runFollows bool, after int64, tell func(Event) error) (int64, error) {
 	if run.Seq <= after {
 		return after, nil
 	}
@@ -107,7 +107,8 @@ func (s *Service) tellSteps(ctx context.Context, run *rondo.Run, after int64, te
 		if at.IsZero() {
 			at = step.StartedAt
 		}
-		if err := tell(Event{Seq: step.Seq, Step: step, At: at}); err != nil {
+		more := runFollows && step.Seq == run.Seq || i+1 < len(steps) && steps[i+1].Seq == step.Seq
+		if err := tell(Event{Seq: step.Seq, Step: step, More: more, At: at}); err != nil {
 			return after, err
 		}
 		after = step.Seq

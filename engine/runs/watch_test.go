@@ -26,7 +26,10 @@ func TestWatchTellsEveryChangeInOrder(t *testing.T) {
 			}
 			last := int64(0)
 			done := map[string]bool{}
-			for _, e := range told {
+			for i, e := range told {
+				if follows := i+1 < len(told) && told[i+1].Seq == e.Seq; e.More != follows {
+					t.Errorf("event %d of Seq %d: More is %v", i, e.Seq, e.More)
+				}
 				if e.Seq <= last && e.Step != nil {
 					t.Errorf("%d was told after %d", e.Seq, last)
 				}
