@@ -65,10 +65,12 @@ type Config struct {
 	Now         func() time.Time // default: time.Now
 	IDs         *rondo.IDs       // default: ids of Now and the system's randomness
 
-	Slots       int // steps at work at once in this process; default 10
-	TenantSlots int // of one tenant; default Slots
-	Shards      int // loops that share the runs; default 1
-	MaxRuns     int // runs driven at once, more stay queued in the store; default 1000
+	Slots       int   // steps at work at once in this process; default 10
+	TenantSlots int   // of one tenant; default Slots
+	Shards      int   // loops that share the runs; default 1
+	MaxRuns     int   // runs driven at once, more stay queued in the store; default 1000
+	TenantRuns  int   // of one tenant; default half of MaxRuns
+	MaxRunBytes int64 // of results in memory, above which no more runs are taken; default 256 MiB
 
 	OwnerLease     time.Duration // after so long a silence others take over, renewed at a third of it; default 15s
 	Poll           time.Duration // between looks for free runs, signals and results of others; default 250ms
@@ -132,6 +134,12 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.MaxRuns <= 0 {
 		c.MaxRuns = 1000
+	}
+	if c.TenantRuns <= 0 || c.TenantRuns > c.MaxRuns {
+		c.TenantRuns = (c.MaxRuns + 1) / 2
+	}
+	if c.MaxRunBytes <= 0 {
+		c.MaxRunBytes = 256 << 20
 	}
 	if c.Limits.Output <= 0 {
 		c.Limits.Output = skill.DefaultOutput

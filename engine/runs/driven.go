@@ -79,6 +79,9 @@ type driven struct {
 	heard   map[rondo.ID]bool // signals that are in hand
 	remote  map[rondo.ID]int  // steps that remote workers do, by correlation
 
+	readers []int // of each step's output: steps that have not ended and read it
+	bytes   int64 // what it has in memory, as hold accounts it
+
 	dirty bool
 	next  pending
 }

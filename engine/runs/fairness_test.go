@@ -64,7 +64,7 @@ func TestRunsBeyondTheBoundWaitInTheStore(t *testing.T) {
 	inHouses(t, func(t *testing.T, h *house) {
 		h.define("one", node{id: "only"})
 		h.craft.slow(time.Second)
-		s := h.open(func(c *Config) { c.MaxRuns = 2 })
+		s := h.open(func(c *Config) { c.MaxRuns, c.TenantRuns = 2, 2 })
 		var ids []rondo.ID
 		for i := range 7 {
 			run := begin(t, s, "one", i)

@@ -65,6 +65,7 @@ func (s *Service) load(ctx context.Context, run rondo.Run, retried bool) (*drive
 	}
 	d := newDriven(run, w, base)
 	d.restore(rows, artifacts, retried, s.now())
+	d.lighten()
 	return d, nil
 }
 

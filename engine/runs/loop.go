@@ -34,6 +34,7 @@ type shard struct {
 	alarms  alarms
 	dirty   []*driven // with something to commit
 	waiting int
+	written int       // bytes of results in the next commit
 	lookAt  time.Time // when to ask for flights of others; zero = nobody waits
 	watchAt time.Time // when the first skill at work should have ended; zero = none
 	spare   []input
@@ -125,6 +126,11 @@ func (sh *shard) turn(ctx context.Context) {
 		sh.s.lapse(sh.term)
 	}
 	for i, happened := range in {
+		if sh.written > commitBytes {
+			sh.putBack(in[i:])
+			clear(in[i:])
+			break
+		}
 		happened.apply(ctx, sh)
 		in[i] = nil
 	}
@@ -136,7 +142,7 @@ func (sh *shard) turn(ctx context.Context) {
 	}
 	sh.ring(now)
 	sh.lookForFlights(ctx, now)
-	for round := 0; len(sh.ready) > 0 && round < roundsAtOnce; round++ {
+	for round := 0; len(sh.ready) > 0 && round < roundsAtOnce && sh.written <= commitBytes; round++ {
 		sh.settle(ctx)
 	}
 	sh.dispatch()
@@ -261,9 +267,11 @@ func (sh *shard) release(d *driven) {
 			sh.letGo(d, i, st)
 		}
 	}
+	sh.s.held.Add(-d.bytes)
+	d.bytes = 0
 	if sh.runs[d.run.ID] == d {
 		delete(sh.runs, d.run.ID)
-		sh.s.driving.Add(-1)
+		sh.s.roster.add(d.run.TenantID, -1)
 	}
 }
 
@@ -304,7 +312,7 @@ func (sh *shard) dropAll() {
 	sh.queue = slotQueue{byName: map[string]*tenantQueue{}}
 	clear(sh.waits)
 	clear(sh.flying)
-	sh.alarms, sh.waiting = nil, 0
+	sh.alarms, sh.waiting, sh.written = nil, 0, 0
 	sh.lookAt = time.Time{}
 }
 

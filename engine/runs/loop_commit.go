@@ -25,7 +25,7 @@ func (sh *shard) commit(ctx context.Context) {
 			batch = append(batch, d)
 		}
 	}
-	sh.dirty = sh.dirty[:0]
+	sh.dirty, sh.written = sh.dirty[:0], 0
 	if len(batch) == 0 {
 		return
 	}

@@ -45,8 +45,16 @@ func (sh *shard) settle(ctx context.Context) {
 		}
 		why = sh.decide(a, why)
 	}
-	if len(look) > 0 {
-		why = sh.lookUp(ctx, look, why)
+	for len(look) > 0 {
+		if sh.written > commitBytes { // the rest has its turn after the commit
+			for _, a := range look {
+				sh.ready = append(sh.ready, a.ref)
+			}
+			break
+		}
+		n := min(lookAtOnce, len(look))
+		why = sh.lookUp(ctx, look[:n], why)
+		look = look[n:]
 	}
 	if len(why) > 0 {
 		sh.explainMisses(ctx, why)
@@ -65,6 +73,7 @@ func (sh *shard) resolve(d *driven, i int) bool {
 		return false
 	}
 	st.input, st.keyed, st.resolved = input, d.w.Key(i, d.run.TenantID, d.run.ID, input), true
+	sh.hold(d, len(input))
 	st.name = st.keyed.Key
 	if st.name == "" || d.modeOf(i) == rondo.CacheBypass {
 		st.name = flightName(d.run.ID, d.w.Steps[i].ID, st.keyed.InputHash)

@@ -18,69 +18,90 @@ const (
 func (s *Service) poll(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var unread []store.OwnedRun // claimed, and not to be read so far
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.look:
-			if s.queued.Load() == 0 && len(unread) == 0 {
+			if s.queued.Load() == 0 && s.orphans.none() {
 				continue
 			}
 		case <-timer.C:
 		}
 		term := s.term.Load()
 		if term.lasts(s.now()) && !s.stopping.Load() {
-			unread = s.claim(ctx, term, unread)
+			s.claim(ctx, term)
 			s.hear(ctx, term)
 		} else {
-			s.driving.Add(-int64(len(unread)))
-			unread = nil
+			s.abandon(s.orphans.take())
 		}
 		timer.Reset(s.cfg.Poll)
 	}
 }
 
-// claim takes runs over while there is room for them, and returns those that could
-// not be read.
-func (s *Service) claim(ctx context.Context, term *tenure, unread []store.OwnedRun) []store.OwnedRun {
+// claim takes runs over while there is room for them.
+func (s *Service) claim(ctx context.Context, term *tenure) {
 	for more := true; more && ctx.Err() == nil; {
-		room := min(int64(s.cfg.MaxRuns)-s.driving.Load(), claimAtOnce)
 		more = false
-		if room > 0 {
-			claimed, err := s.store.ClaimRuns(ctx, term.owner, s.now(), store.Claim{Limit: int(room)})
+		all, tenants := s.roster.taken()
+		room := min(s.cfg.MaxRuns-all, claimAtOnce)
+		if room > 0 && !s.full() {
+			claimed, err := s.store.ClaimRuns(ctx, term.owner, s.now(), store.Claim{Limit: room, PerTenant: s.cfg.TenantRuns, Taken: tenants})
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("runs could not be claimed; it is tried again", "error", err)
 			}
-			s.driving.Add(int64(len(claimed)))
-			unread = append(unread, claimed...)
+			for _, owned := range claimed {
+				s.roster.add(owned.Run.TenantID, 1)
+				s.orphans.put(orphan{owned, term})
+			}
 			more = len(claimed) == claimAtOnce
 			s.queued.Store(int64(len(claimed))) // when there were some, there may be more
 		}
-		kept := unread[:0:0]
-		for _, owned := range unread {
-			if !s.adopt(ctx, term, owned) {
-				kept = append(kept, owned)
-			}
-		}
-		unread = kept
+		s.adoptAll(ctx, term)
 	}
-	return unread
+}
+
+// adoptAll reads the runs that were claimed, as many as there is memory for.
+func (s *Service) adoptAll(ctx context.Context, term *tenure) {
+	waiting := s.orphans.take()
+	if len(waiting) == 0 {
+		return
+	}
+	wanted := map[rondo.ID][]store.RunSignal{}
+	signals, err := s.store.Signals(ctx, term.owner, hearAtOnce)
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("signals to runs could not be read; it is tried again", "error", err)
+	}
+	for _, signal := range signals {
+		wanted[signal.RunID] = append(wanted[signal.RunID], signal)
+	}
+	for _, o := range waiting {
+		switch {
+		case o.term != term:
+			s.abandon([]orphan{o})
+		case s.full() || !s.adopt(ctx, o, wanted[o.Run.ID], nil):
+			s.orphans.put(o)
+		}
+	}
 }
 
 // adopt reads a claimed run and hands it to its shard. False: try again later.
-func (s *Service) adopt(ctx context.Context, term *tenure, owned store.OwnedRun) bool {
-	d, err := s.load(ctx, owned.Run, false)
+func (s *Service) adopt(ctx context.Context, o orphan, signals []store.RunSignal, answer func(*rondo.Run, error)) bool {
+	d, err := s.load(ctx, o.Run, false)
 	if err != nil {
 		if !hopeless(err) {
-			s.log.Warn("a run could not be read; it is tried again", "run", owned.Run.ID, "error", err)
+			s.log.Warn("a run could not be read; it is tried again", "run", o.Run.ID, "error", err)
 			return false
 		}
-		d = unreadable(owned.Run, &rondo.RunError{Code: string(rondo.CodeOf(err)), Message: "its workflow cannot be used any more"})
-		s.log.Error("a run cannot go on; it fails", "run", owned.Run.ID, "error", err)
+		d = unreadable(o.Run, &rondo.RunError{Code: string(rondo.CodeOf(err)), Message: "its workflow cannot be used any more"})
+		s.log.Error("a run cannot go on; it fails", "run", o.Run.ID, "error", err)
 	}
-	d.fence = owned.Fence
-	s.shardOf(d.run.ID).post(&adoption{d: d, term: term})
+	d.fence = o.Fence
+	if answer != nil {
+		d.next.replies = append(d.next.replies, answer)
+	}
+	s.held.Add(d.bytes)
+	s.shardOf(d.run.ID).post(&adoption{d: d, term: o.term, signals: signals})
 	return true
 }
 

@@ -33,7 +33,9 @@ type Service struct {
 	slots    *slots
 	memo     memo
 	watchers watchers
-	driving  atomic.Int64           // runs in hand
+	roster   roster                 // runs in hand
+	held     atomic.Int64           // bytes that they have in memory
+	orphans  orphans                // claimed, and not to be read so far
 	queued   atomic.Int64           // above 0: runs may wait in the store for room
 	term     atomic.Pointer[tenure] // nil until started
 	lapsed   chan struct{}          // holds one: the tenure was found to be over

@@ -46,6 +46,7 @@ func (sh *shard) attemptEnded(d *driven, i int, end *outcome) {
 			sh.s.log.Warn("a step gave another output for the same key", "run", d.run.ID, "workflow", d.w.Name, "step", def.ID, "key", st.keyed.Key, "before", st.old.RunID)
 		}
 	}
+	sh.written += len(row.Data)
 	d.next.steps = append(d.next.steps, row)
 	d.next.artifacts = append(d.next.artifacts, end.artifacts...)
 	sh.land(d, i, d.entry(i, end))
@@ -108,6 +109,7 @@ func (sh *shard) skip(d *driven, i int, entry *rondo.CacheEntry, artifacts []ron
 	row := d.row(i, rondo.RunStepSkipped)
 	row.CacheHit, row.Data, row.OutputHash, row.ArtifactIDs = true, entry.Data, entry.OutputHash, entry.ArtifactIDs
 	row.Manifest, row.SourceRunID, row.CompletedAt = entry.Manifest, entry.RunID, now
+	sh.written += len(row.Data)
 	d.next.steps = append(d.next.steps, row)
 	sh.mark(d)
 	sh.s.used(entry)
@@ -119,7 +121,8 @@ func (sh *shard) skip(d *driven, i int, entry *rondo.CacheEntry, artifacts []ron
 func (sh *shard) stepDone(d *driven, i int, ran bool) {
 	st := d.steps[i]
 	st.phase = phaseDone
-	st.input, st.keyed, st.old = nil, plan.Keyed{}, nil
+	st.keyed, st.old = plan.Keyed{}, nil
+	sh.doneReading(d, i)
 	sh.makeReady(d, d.sched.Done(i, ran)...)
 	sh.endIfOver(d)
 }
@@ -177,6 +180,7 @@ func (sh *shard) stepFailed(d *driven, i int, failure *rondo.StepError) {
 // giveUp makes the failure of a step count for its run.
 func (sh *shard) giveUp(d *driven, i int, failure *rondo.StepError) {
 	d.steps[i].phase = phaseFailed
+	sh.doneReading(d, i)
 	if d.run.Error == nil {
 		d.run.Error = &rondo.RunError{Code: failure.Code, Message: failure.Message, FailedStepID: d.w.Steps[i].ID}
 	}

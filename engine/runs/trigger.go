@@ -79,6 +79,7 @@ func (s *Service) start(ctx context.Context, run *rondo.Run, w *plan.Workflow, p
 		artifacts = p.base.artifacts
 	}
 	d.restore(p.linked, artifacts, false, s.now())
+	d.lighten()
 	started, err := s.drive(ctx, d)
 	if rondo.CodeOf(err) == rondo.CodeConflict {
 		there, again := s.store.Run(ctx, run.TenantID, run.ID)
@@ -120,10 +121,10 @@ func (s *Service) drive(ctx context.Context, d *driven) (*rondo.Run, error) {
 	if sh.away.Load() {
 		return nil, storeAway(nil)
 	}
-	if s.driving.Add(1) > int64(s.cfg.MaxRuns) {
-		s.driving.Add(-1)
+	if s.full() || !s.roster.join(d.run.TenantID, s.cfg.MaxRuns, s.cfg.TenantRuns) {
 		return s.park(ctx, d)
 	}
+	s.held.Add(d.bytes)
 	answer := make(chan reply, 1)
 	d.next.replies = append(d.next.replies, into(answer))
 	sh.post(&adoption{d: d})
@@ -180,20 +181,22 @@ func (s *Service) park(ctx context.Context, d *driven) (*rondo.Run, error) {
 type adoption struct {
 	d    *driven
 	term *tenure // under which it was claimed; nil = it is new or resumed
+	// What others want of it: a run that is to be cancelled begins nothing.
+	signals []store.RunSignal
 }
 
-func (in *adoption) apply(_ context.Context, sh *shard) {
+func (in *adoption) apply(ctx context.Context, sh *shard) {
 	d := in.d
 	now := sh.s.now()
 	if !sh.term.lasts(now) || sh.s.stopping.Load() || (in.term != nil && in.term != sh.term) {
-		sh.s.driving.Add(-1)
+		sh.s.roster.add(d.run.TenantID, -1)
 		sh.drop(d, errLapsed)
 		return
 	}
 	if other := sh.runs[d.run.ID]; other != nil {
 		exists := &rondo.Error{Code: rondo.CodeConflict, Message: "the run exists already"}
 		if in.term == nil || !other.next.insert {
-			sh.s.driving.Add(-1)
+			sh.s.roster.add(d.run.TenantID, -1)
 			sh.drop(d, exists)
 			return
 		}
@@ -216,7 +219,13 @@ func (in *adoption) apply(_ context.Context, sh *shard) {
 	if link := d.run.Case; link != nil && !link.DeadlineAt.IsZero() {
 		d.alarm = sh.alarms.set(link.DeadlineAt, d, -1)
 	}
+	for i := range d.next.steps {
+		sh.written += len(d.next.steps[i].Data)
+	}
 	sh.resume(d)
+	for _, signal := range in.signals {
+		heard{signal}.apply(ctx, sh)
+	}
 }
 
 // Cancel ends a run that is queued or running: CodeWrongState otherwise. The
@@ -240,6 +249,11 @@ func (s *Service) Cancel(ctx context.Context, p rondo.Principal, id rondo.ID) (*
 	signal := store.RunSignal{ID: s.cfg.IDs.New(), RunID: id, Kind: store.SignalCancel, At: s.now()}
 	if err := s.store.PutSignals(ctx, []store.RunSignal{signal}); err != nil {
 		return nil, rondo.Op("cancel a run", err)
+	}
+	if answer := s.takeToCancel(ctx, signal); answer != nil {
+		if run, err := s.await(ctx, answer); err == nil {
+			return run, nil
+		}
 	}
 	run, err := s.store.Run(ctx, p.Tenant, id)
 	return run, rondo.Op("cancel a run", err)
