@@ -52,8 +52,8 @@ func looksSecret(name string) bool {
 	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// hasSecret reports whether a member anywhere in a canonical value has a name that
-// looks secret. A name is a string that a colon follows.
+// hasSecret reports whether a canonical value has a name anywhere that looks secret: a
+// string that a colon follows, the variable of NAME=value, or the option of a command.
 func hasSecret(canonical []byte) bool {
 	for i := 0; i < len(canonical); i++ {
 		if canonical[i] != '"' {
@@ -63,7 +63,9 @@ func hasSecret(canonical []byte) bool {
 		if end < 0 {
 			return true
 		}
-		if end < len(canonical) && canonical[end] == ':' && looksSecret(string(canonical[i:end])) {
+		text := string(canonical[i:end])
+		named := end < len(canonical) && canonical[end] == ':' || strings.Contains(text, "=") || strings.HasPrefix(text, `"-`)
+		if named && looksSecret(text) {
 			return true
 		}
 		i = end - 1

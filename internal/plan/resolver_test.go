@@ -62,3 +62,12 @@ func TestKeysFollowWhatTheOperatorAdds(t *testing.T) {
 		t.Errorf("the step runs with %s, want what is declared", spec.Config)
 	}
 }
+
+func TestSecretsBehindTheirNamesAreNotShown(t *testing.T) {
+	t.Parallel()
+	for value, shown := range map[string]bool{`["LANG=de"]`: true, `["API_TOKEN=hunter2"]`: false, `["--password","hunter2"]`: false, `{"a":["KEY=hunter2"]}`: false} {
+		if got := Preview("config.args", json.RawMessage(value)); (got == value) != shown || !shown && strings.Contains(got, "hunter2") {
+			t.Errorf("%s is shown as %s", value, got)
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (t *Template) Render(ctx context.Context, input json.RawMessage, limit int6
 		if errors.Is(err, errTooLong) {
 			return nil, rondo.Invalid(fmt.Sprintf("%v: more than %d bytes", errTooLong, limit))
 		}
-		return nil, problem(err)
+		return nil, t.problem(err, data)
 	}
 	return r.out.Bytes(), nil
 }
@@ -150,14 +150,18 @@ func (r *rendering) turn() (string, error) {
 var valuesIn = regexp.MustCompile(`(can't iterate over|can't handle|invalid value|incompatible types for comparison)\b.*$`)
 
 // problem is an execution error without values.
-func problem(err error) error {
+func (t *Template) problem(err error, input any) error {
 	for _, bound := range []error{errTurns, errDepth, errTime} {
 		if errors.Is(err, bound) {
 			return rondo.Invalid(bound.Error())
 		}
 	}
 	message := strings.TrimPrefix(err.Error(), "template: ")
-	message = valuesIn.ReplaceAllString(message, "$1 what is there")
+	if said, ok := t.absent(message, input); ok {
+		message = said
+	} else {
+		message = valuesIn.ReplaceAllString(message, "$1 what is there")
+	}
 	const most = 500
 	if len(message) > most {
 		message = strings.ToValidUTF8(message[:most], "") + "…"

@@ -63,9 +63,14 @@ func TestTemplatesRender(t *testing.T) {
 func TestWhatCannotBeRenderedSaysWhereAndNoValue(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
-		`{{.absent}}`:                              `map has no entry for key "absent"`,
+		`{{.absent}}`:                              `test:1:2: the input has no "absent": its selector found nothing`,
+		`{{.absent.x}}`:                            `the input has no "absent"`,
+		`{{with .deep}}{{$.absent}}{{end}}`:        `the input has no "absent"`,
+		`{{with .deep}}{{.absent}}{{end}}`:         `there is no "absent" where .absent looks for it`,
+		`{{.deep.title}}`:                          `there is no "title" where .deep.title looks for it`,
+		`{{.none.x}}`:                              `there is no "x" where .none.x looks for it`,
 		"\n\n  {{.deep.absent}}":                   "test:3:",
-		`{{.absent | default "red"}}`:              `no entry for key "absent"`,
+		`{{.absent | default "red"}}`:              `the input has no "absent"`,
 		`{{range .secret}}{{end}}`:                 "what is there",
 		`{{range .n}}{{template "x"}}{{end}}`:      `"x" not defined`,
 		`{{.secret.x}}`:                            "can't evaluate field x",
