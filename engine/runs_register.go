@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -132,14 +133,29 @@ func (e *Engine) checkRepublished(ctx context.Context, d rondo.Definition) error
 	return nil
 }
 
+// SkillJudge is a Config.RunEnvironment that can judge the skills of a file: each
+// finding says what is wrong with a declaration or not allowed here, by its place in
+// the file.
+type SkillJudge interface {
+	JudgeSkills(declared map[string]plan.SkillSpec) []rondo.FieldError
+}
+
 // judgeRun says what forbids a run to be driven here, beyond what the rules have
-// found already: unknown skills, prompts and configs.
+// found already: unknown skills, prompts and configs, and skills that cannot work.
 func (e *Engine) judgeRun(body []byte, found []rondo.FieldError) []rondo.FieldError {
 	document, _, err := freezeRun(body)
 	if err == nil {
 		_, err = plan.Compile(document, e.runEnv)
 	}
 	more := fieldsOf(err)
+	if judge, can := e.runEnv.(SkillJudge); can {
+		var file struct {
+			Skills map[string]plan.SkillSpec `json:"skills"`
+		}
+		if json.Unmarshal(body, &file) == nil { // its shape is judged by the rules
+			more = append(more, judge.JudgeSkills(file.Skills)...)
+		}
+	}
 	if len(found) == 0 {
 		return more
 	}

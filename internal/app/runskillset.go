@@ -1,13 +1,11 @@
 package app
 
 import (
-	"encoding/json"
 	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
-	"github.com/rondo-engine/rondo/internal/definition"
 	"github.com/rondo-engine/rondo/internal/demo"
 	"github.com/rondo-engine/rondo/skill"
 	"github.com/rondo-engine/rondo/skill/skills"
@@ -22,6 +20,9 @@ type SkillOptions struct {
 	// public, such as 10.1.0.0/16.
 	Private   []string
 	PlainHTTP bool // http is good enough
+	// Ports that requests may go to, beside none else; empty = 443, and 80 with
+	// PlainHTTP; 0 = any.
+	Ports []int
 	// Secrets say which variable may go to which host: NAME=HOST, or NAME=* for any.
 	Secrets []string
 	Model   OpenAIOptions // of llm skills that name none; its key is read from OPENAI_API_KEY
@@ -32,7 +33,7 @@ type SkillOptions struct {
 // newSkillSet makes the skills of what an operator allows.
 func newSkillSet(o SkillOptions) (*skills.Set, error) {
 	opts := skills.Options{
-		AllowExec: o.AllowExec, ExecDirs: o.ExecDirs, AllowPlainHTTP: o.PlainHTTP, Go: o.own,
+		AllowExec: o.AllowExec, ExecDirs: o.ExecDirs, AllowPlainHTTP: o.PlainHTTP, Ports: o.Ports, Go: o.own,
 		LLM: skills.LLM{BaseURL: o.Model.BaseURL, Model: o.Model.Model},
 	}
 	for _, text := range o.Private {
@@ -70,33 +71,6 @@ func modelAddress(given string) string {
 
 func badSkillSetting(message, hint string) error {
 	return &rondo.Error{Code: rondo.CodeInvalid, Op: "settings of skills", Message: message, Hint: hint}
-}
-
-// checkSkills says what is wrong with the skills that a workflow file declares, and
-// what the operator does not allow of them.
-func checkSkills(set *skills.Set, source []byte) error {
-	draft, err := definition.ParseDraftOf(rondo.KindRun, source)
-	if err != nil {
-		return err
-	}
-	var file struct {
-		Skills map[string]skill.Spec `json:"skills"`
-	}
-	if json.Unmarshal(draft.Body, &file) != nil {
-		return nil // its shape is judged elsewhere
-	}
-	for name, spec := range file.Skills {
-		var err error
-		if spec.Type == skills.TypeRemote || spec.Type == skills.TypeGo {
-			err = rondo.Op("skill "+name, set.Check(spec))
-		} else {
-			_, err = set.Skill(name, spec) // which names it itself
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // simulatedSpeed makes the simulated skills of the demo take tenths of seconds

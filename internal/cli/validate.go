@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rondo-engine/rondo"
+	"github.com/rondo-engine/rondo/internal/app"
 	"github.com/rondo-engine/rondo/internal/definition"
 	"github.com/rondo-engine/rondo/internal/deftest"
+	"github.com/rondo-engine/rondo/internal/plan"
 )
 
 type validateCommand struct {
@@ -91,10 +94,13 @@ func (d definitionFile) check(env definition.Environment) fileReport {
 		draft, err := definition.ParseDraftOf(d.kind, d.source)
 		if err != nil {
 			report.Errors = fieldsOf(err)
-			break
+		} else {
+			found := definition.ValidateOf(d.kind, draft.Body, env)
+			report.Errors, report.Warnings = found.Errors, found.Warnings
 		}
-		found := definition.ValidateOf(d.kind, draft.Body, env)
-		report.Errors, report.Warnings = found.Errors, found.Warnings
+		if d.kind == rondo.KindRun {
+			report.judgeRun(d.source)
+		}
 	}
 	report.Errors = append(report.Errors, d.wrong...)
 	if _, err := deftest.Parse(d.tests); err != nil {
@@ -102,6 +108,33 @@ func (d definitionFile) check(env definition.Environment) fileReport {
 	}
 	report.Valid = len(report.Errors) == 0
 	return report
+}
+
+// judgeRun adds what only shows when a run is compiled and its skills are made. What
+// a server may know or allow is a warning.
+func (r *fileReport) judgeRun(source []byte) {
+	body, err := definition.PlainJSON(source)
+	if err != nil {
+		return // that is said already
+	}
+	wrong, forbidden := app.JudgeSkills(body)
+	_, err = plan.Compile(body, nil)
+	if e, ok := errors.AsType[*rondo.Error](err); ok {
+		for _, f := range e.Fields {
+			switch f.Code {
+			case "skill_unknown", "registry_unknown":
+				r.Warnings = append(r.Warnings, f)
+			default:
+				wrong = append(wrong, f)
+			}
+		}
+	}
+	r.Warnings = append(r.Warnings, forbidden...)
+	for _, f := range wrong {
+		if !slices.ContainsFunc(r.Errors, func(known rondo.FieldError) bool { return known.Pointer == f.Pointer }) {
+			r.Errors = append(r.Errors, f)
+		}
+	}
 }
 
 // fieldsOf makes every error a list of findings.

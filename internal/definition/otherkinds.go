@@ -32,6 +32,9 @@ func ParseDraftOf(kind rondo.DefinitionKind, src []byte) (Draft, error) {
 	var p problems
 	checkShape(kind, body, &p)
 	if len(p.errors) > 0 {
+		if kind == rondo.KindRun {
+			checkRunBeside(body, &p)
+		}
 		p.sort()
 		return Draft{}, &rondo.Error{
 			Code: rondo.CodeInvalid, Message: "the definition is not well-formed",
@@ -56,13 +59,14 @@ func ValidateOf(kind rondo.DefinitionKind, body json.RawMessage, env Environment
 	}
 	var p problems
 	checkShape(kind, body, &p)
-	if len(p.errors) == 0 { // the rules rely on the shape
-		switch kind {
-		case rondo.KindRun:
-			checkRun(body, &p)
-		case rondo.KindConversation:
-			checkConversation(body, &p)
-		}
+	switch {
+	case kind == rondo.KindRun && len(p.errors) > 0:
+		checkRunBeside(body, &p)
+	case len(p.errors) > 0: // the rules rely on the shape
+	case kind == rondo.KindRun:
+		checkRun(body, &p)
+	case kind == rondo.KindConversation:
+		checkConversation(body, &p)
 	}
 	p.sort()
 	return Report{Errors: nonNil(p.errors), Warnings: nonNil(p.warnings)}
@@ -97,6 +101,10 @@ func checkShape(kind rondo.DefinitionKind, body json.RawMessage, p *problems) {
 		return
 	}
 	for _, problem := range shape.check(body, "") {
+		if kind == rondo.KindRun && isChange(problem.Pointer) {
+			p.add("wrong_type", problem.Pointer, `a change is a list of steps, or "*"`)
+			continue
+		}
 		p.add(shapeCode(problem.Code), problem.Pointer, "this %s", problem.Message)
 	}
 	var head struct {

@@ -2,11 +2,13 @@ package definition
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/event"
 )
 
@@ -63,6 +65,42 @@ func checkRun(body json.RawMessage, p *problems) {
 		p.add("invalid_json", "", "%s", err)
 		return
 	}
+	judgeRun(run, p)
+}
+
+// checkRunBeside holds the rules for what stands beside the mistakes that were found
+// in the shape of a body, so that all is told at once: what can be read of it is
+// judged, but not the places that are wrong already.
+func checkRunBeside(body json.RawMessage, p *problems) {
+	var run runJSON
+	if err := json.Unmarshal(body, &run); err != nil {
+		if _, partly := errors.AsType[*json.UnmarshalTypeError](err); !partly {
+			return
+		}
+	}
+	if len(run.Steps) == 0 {
+		return
+	}
+	var more problems
+	judgeRun(run, &more)
+	wrong := p.errors
+	for _, f := range more.errors {
+		if !slices.ContainsFunc(wrong, func(known rondo.FieldError) bool {
+			return known.Pointer == f.Pointer || known.Pointer != "" && strings.HasPrefix(f.Pointer, known.Pointer+"/")
+		}) {
+			p.errors = append(p.errors, f)
+		}
+	}
+	p.warnings = append(p.warnings, more.warnings...)
+}
+
+// isChange reports whether a place is that of one change.
+func isChange(pointer string) bool {
+	name, under := strings.CutPrefix(pointer, "/changes/")
+	return under && !strings.Contains(name, "/")
+}
+
+func judgeRun(run runJSON, p *problems) {
 	c := runChecker{problems: p, places: map[string]int{}, needs: map[string][]string{}}
 	if len(run.Steps) == 0 {
 		p.add("steps_missing", "/steps", "a run needs at least one step")
@@ -247,6 +285,10 @@ func (c *runChecker) checkRead(word, id, at string, by stepReader, ids []string)
 		return
 	}
 	if word != "step" || by.itself && id == by.step {
+		return
+	}
+	if id == by.step {
+		c.add("path_never_produced", at, "a step cannot read its own output")
 		return
 	}
 	if c.before != nil && !c.before[by.step].has(c.places[id]) {

@@ -33,7 +33,7 @@ func TestCompileNamesEveryProblem(t *testing.T) {
 		{"unknown skill", one(`{"id":"a","skill":"mix@2"}`), []string{"skill_unknown /steps/0/skill"}, "mix@2"},
 		{"unknown skill twice", one(`{"id":"a","skill":"mix@2"}`, `{"id":"b","skill":"mix@2"}`), []string{"skill_unknown /steps/0/skill", "skill_unknown /steps/1/skill"}, "mix@2"},
 		{"step outside the dependencies", reading(`{"step":"b"}`), []string{"path_never_produced" + at + "/step"}, "add it to depends_on"},
-		{"own output", reading(`{"step":"c"}`), []string{"path_never_produced" + at + "/step"}, "depend"},
+		{"own output", reading(`{"step":"c"}`), []string{"path_never_produced" + at + "/step"}, "own output"},
 		{"step that is not there", reading(`{"step":"z"}`), []string{"target_unknown" + at + "/step"}, "no step"},
 		{"unknown word", reading(`{"exec":"rm"}`), []string{"selector_invalid" + at}, "exactly one of"},
 		{"two words", reading(`{"const":1,"trigger":"a"}`), []string{"selector_invalid" + at}, "exactly one of"},

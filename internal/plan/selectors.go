@@ -168,6 +168,8 @@ func (r *reader) readStep(word, id string, at *place) int {
 		r.add("target_unknown", at, "there is no step %q%s", id, r.suggestion(id))
 		return -1
 	case read == r.step && r.self:
+	case read == r.step:
+		r.add("path_never_produced", at, "a step cannot read its own output")
 	case !r.before.has(r.step, read):
 		r.add("path_never_produced", at, "%q does not depend on %q, so its output may not be there; add it to depends_on", r.w.Steps[r.step].ID, id)
 	default:
