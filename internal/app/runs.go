@@ -24,6 +24,8 @@ type RunOptions struct {
 	Blobs       string // URL of where the bytes of artifacts are
 	Slots       int    // see runs.Config, and below
 	TenantSlots int
+	MaxRuns     int
+	TenantRuns  int
 	Lease       time.Duration
 
 	Retention     time.Duration
@@ -96,7 +98,7 @@ func newRuns(ctx context.Context, o RunOptions, p runParts) (*runPart, error) {
 	part.service, err = runs.New(runs.Config{
 		Store: kept, Definitions: p.engine.RunDefinitions(), Skills: skills.ForRuns{Set: set},
 		Environment: p.library, Blobs: blobStore, Hot: tier, Relay: p.relay, Observer: p.observe, Log: p.log,
-		Slots: o.Slots, TenantSlots: o.TenantSlots, OwnerLease: o.Lease, RunRetention: o.Retention, Retention: retention, CacheMaxAge: o.CacheMaxAge, CacheMaxBytes: o.CacheMaxBytes,
+		Slots: o.Slots, TenantSlots: o.TenantSlots, MaxRuns: o.MaxRuns, TenantRuns: o.TenantRuns, OwnerLease: o.Lease, RunRetention: o.Retention, Retention: retention, CacheMaxAge: o.CacheMaxAge, CacheMaxBytes: o.CacheMaxBytes,
 	})
 	if err != nil {
 		closeHot()

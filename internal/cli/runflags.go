@@ -11,7 +11,7 @@ import (
 // localRunFlags are of use on this machine alone. The data folder is not among
 // them: it has the plans of servers, too.
 var localRunFlags = []string{
-	"allow-exec", "exec-dir", "skill-private", "skill-http", "skill-port", "skill-secret", "skills", "blobs", "run-slots", "run-tenant-slots",
+	"allow-exec", "exec-dir", "skill-private", "skill-http", "skill-port", "skill-secret", "skills", "blobs", "run-slots", "run-tenant-slots", "run-max", "run-tenant-max",
 	"run-lease", "run-retention", "cache-max-age", "cache-max-bytes", "database", "redis",
 }
 
