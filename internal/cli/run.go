@@ -100,9 +100,9 @@ func (c runCommand) Run(ctx context.Context, s streams) error {
 	}
 	memory := c.planMemory(ask)
 	if c.Plan {
-		return c.plan(ctx, s, place.server, ask, memory)
+		return c.plan(ctx, s, place.server, ask, source, memory)
 	}
-	return c.execute(ctx, s, place.server, ask, memory)
+	return c.execute(ctx, s, place.server, ask, source, memory)
 }
 
 // runPlace is where a run happens. This machine has the API as a server has it,
@@ -292,12 +292,12 @@ func (a runAsk) foresee(ctx context.Context, server *client.Client) (client.RunP
 }
 
 // plan prints what would happen and remembers it.
-func (c runCommand) plan(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
+func (c runCommand) plan(ctx context.Context, s streams, server *client.Client, ask runAsk, source runSource, memory planMemory) error {
 	planned, err := ask.foresee(ctx, server)
 	if err != nil {
 		return c.asked(err)
 	}
-	if err := memory.keep(planned); err != nil {
+	if err := memory.keep(planned, source); err != nil {
 		return err
 	}
 	return printAs(s, c.Output, planned, func() error { return printPlan(s, planned, c.Explain) })

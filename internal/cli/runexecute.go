@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
+	"github.com/rondo-engine/rondo/internal/app"
 )
 
 // runReport is everything about a run that has ended.
@@ -22,16 +24,19 @@ type runReport struct {
 	Analysis    client.RunCacheAnalysis `json:"analysis"`
 	Explanation *client.RunExplanation  `json:"explanation,omitempty"`
 	Plan        *heldTo                 `json:"plan,omitempty"`
+
+	behind map[string]string // why a step never began
+	blobs  string            // address of the artifacts' bytes; "" = not at hand
 }
 
 // execute starts the run, shows it until it has ended, and reports.
-func (c runCommand) execute(ctx context.Context, s streams, server *client.Client, ask runAsk, memory planMemory) error {
+func (c runCommand) execute(ctx context.Context, s streams, server *client.Client, ask runAsk, source runSource, memory planMemory) error {
 	accepted, err := ask.start(ctx, server)
 	if err != nil {
 		return c.asked(err)
 	}
 	_, _ = fmt.Fprintln(s.err, "Run", accepted.RunID)
-	planned, err := memory.take()
+	planned, fileChanged, err := memory.take(source)
 	if err != nil {
 		return err
 	}
@@ -43,7 +48,10 @@ func (c runCommand) execute(ctx context.Context, s streams, server *client.Clien
 	if err != nil {
 		return err
 	}
-	report.Plan = hold(planned, report.Steps)
+	if c.Server == "" {
+		report.blobs = c.runSettings.options(c.Data, app.OpenAIOptions{}).Blobs
+	}
+	report.Plan = hold(planned, fileChanged, report.Steps)
 	var uncopied error
 	if c.Out != "" {
 		report.Copied, uncopied = copyArtifacts(ctx, server, report.Artifacts, c.Out)
@@ -54,7 +62,7 @@ func (c runCommand) execute(ctx context.Context, s streams, server *client.Clien
 	if err := c.print(ctx, s, server, report); err != nil {
 		return err
 	}
-	if err := outcome(report.Run); err != nil {
+	if err := outcome(report.Run, c.Server != "", c.Output == "table"); err != nil {
 		if uncopied != nil {
 			_, _ = fmt.Fprintln(s.err, "not all was copied:", plain(uncopied.Error()))
 		}
@@ -104,26 +112,60 @@ func readReport(ctx context.Context, server *client.Client, id string) (report r
 	}
 	explained, err := server.ExplainRun(ctx, id)
 	report.Explanation = &explained
+	report.behind = map[string]string{}
+	for _, step := range explained.Steps {
+		if _, why, found := strings.Cut(step.Text, ": "); found && step.Status == rondo.RunStepPending {
+			report.behind[step.StepID] = plain(why)
+		}
+	}
 	return report, err
 }
 
-// outcome is the error of a run that did not complete.
-func outcome(run client.Run) error {
+// outcome is the error of a run that did not complete. On a server the same run can
+// go on; said says that what failed is printed above.
+func outcome(run client.Run, onServer, said bool) error {
 	switch run.Status {
 	case rondo.RunCancelled:
 		return &rondo.Error{Code: rondo.CodeWrongState, Message: "the run was cancelled", Hint: "run it again: steps that were finished are reused"}
 	case rondo.RunFailed:
 		failed := &rondo.Error{Code: rondo.CodeSkillError, Message: "the run failed", Hint: "mend it and run again: steps that were finished are reused"}
+		if onServer {
+			failed.Hint = "go on from what failed: rondo runs retry " + run.RunID
+		}
 		if run.Error != nil {
 			failed.Code, failed.Message = rondo.Code(run.Error.Code), "the run failed: "+plain(run.Error.Message)
 			if run.Error.FailedStepID != "" {
 				failed.Message = fmt.Sprintf("the run failed at %s: %s", run.Error.FailedStepID, plain(run.Error.Message))
+				if said {
+					failed.Message = fmt.Sprintf("the run failed at %s; why is said above", run.Error.FailedStepID)
+				}
+			}
+			if flag := allowing(run.Error.Message); flag != "" && !onServer {
+				failed.Hint = "to allow it, add " + flag
+			}
+			if run.Error.Code == string(rondo.CodeCacheOnlyMiss) {
+				failed.Hint = "run it without --mode only, which computes nothing"
 			}
 		}
 		return failed
 	case rondo.RunQueued, rondo.RunRunning, rondo.RunCompleted:
 	}
 	return nil
+}
+
+// allowing is the flag that allows what a step was refused; "" = there is none.
+func allowing(message string) string {
+	if !strings.Contains(message, "operator allow") {
+		return ""
+	}
+	for _, known := range []struct{ word, flag string }{
+		{"plain http", "--skill-http"}, {" port ", "--skill-port N"}, {"public", "--skill-private CIDR"}, {"secret", "--skill-secret NAME=HOST"}, {"key", "--skill-secret NAME=HOST"},
+	} {
+		if strings.Contains(message, known.word) {
+			return known.flag
+		}
+	}
+	return ""
 }
 
 // watchRun shows a run until it has ended. The first interrupt cancels the run and

@@ -36,9 +36,19 @@ func (c runCommand) planMemory(ask runAsk) planMemory {
 	return planMemory{filepath.Join(c.Data, "plans", hex.EncodeToString(digest[:16])+".json")}
 }
 
-// keep remembers a plan.
-func (m planMemory) keep(planned client.RunPlan) error {
-	document, err := json.Marshal(planned)
+// remembered is a plan and what file it was made of.
+type remembered struct {
+	Plan   json.RawMessage `json:"plan"`
+	Source string          `json:"source"` // digest of the file
+}
+
+// keep remembers a plan of a file.
+func (m planMemory) keep(planned client.RunPlan, source runSource) error {
+	plan, err := json.Marshal(planned)
+	if err != nil {
+		return err
+	}
+	document, err := json.Marshal(remembered{plan, source.digest()})
 	if err != nil {
 		return err
 	}
@@ -48,30 +58,35 @@ func (m planMemory) keep(planned client.RunPlan) error {
 	return os.WriteFile(m.path, document, 0o600)
 }
 
-// take returns the plan that was kept and forgets it; nil = none was.
-func (m planMemory) take() (*runs.Plan, error) {
+// take returns the plan that was kept and forgets it, and whether the file is
+// another since; nil = none was.
+func (m planMemory) take(source runSource) (planned *runs.Plan, fileChanged bool, err error) {
 	document, err := os.ReadFile(m.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var planned runs.Plan
-	if err := json.Unmarshal(document, &planned); err != nil {
-		return nil, &rondo.Error{Code: rondo.CodeInvalid, Op: "read the plan", Message: err.Error(), Hint: "remove " + m.path + " and plan again"}
+	var kept remembered
+	if err = json.Unmarshal(document, &kept); err == nil {
+		err = json.Unmarshal(kept.Plan, &planned)
 	}
-	return &planned, os.Remove(m.path)
+	if err != nil {
+		return nil, false, &rondo.Error{Code: rondo.CodeInvalid, Op: "read the plan", Message: err.Error(), Hint: "remove " + m.path + " and plan again"}
+	}
+	return planned, kept.Source != source.digest(), os.Remove(m.path)
 }
 
 // heldTo is how a run kept to its plan.
 type heldTo struct {
-	AsPlanned  bool             `json:"asPlanned"`
-	Deviations []runs.Deviation `json:"deviations"`
+	AsPlanned   bool             `json:"asPlanned"`
+	FileChanged bool             `json:"fileChanged"` // since the plan
+	Deviations  []runs.Deviation `json:"deviations"`
 }
 
 // hold compares a run with its plan.
-func hold(planned *runs.Plan, steps []client.RunStep) *heldTo {
+func hold(planned *runs.Plan, fileChanged bool, steps []client.RunStep) *heldTo {
 	if planned == nil {
 		return nil
 	}
@@ -83,5 +98,5 @@ func hold(planned *runs.Plan, steps []client.RunStep) *heldTo {
 		}
 	}
 	found := nonNil(runs.ComparePlan(*planned, happened))
-	return &heldTo{AsPlanned: len(found) == 0, Deviations: found}
+	return &heldTo{AsPlanned: len(found) == 0, FileChanged: fileChanged, Deviations: found}
 }

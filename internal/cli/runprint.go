@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/client"
 	"github.com/rondo-engine/rondo/engine/runs"
+	"github.com/rondo-engine/rondo/internal/app"
 	"github.com/rondo-engine/rondo/internal/plan"
 )
 
@@ -15,7 +20,11 @@ import (
 func printReport(s streams, r runReport) error {
 	rows := [][]string{{"STEP", "STATUS", "TIME", "WHY"}}
 	for _, step := range r.Steps {
-		rows = append(rows, []string{step.StepID, statusWord(step), stepTime(step), whyStep(step)})
+		word, why := statusWord(step), whyStep(step)
+		if step.Status == rondo.RunStepPending {
+			word, why = "never began", orDash(r.behind[step.StepID])
+		}
+		rows = append(rows, []string{step.StepID, word, stepTime(step), why})
 	}
 	if err := table(s.out, rows); err != nil {
 		return err
@@ -210,18 +219,38 @@ func printPlan(s streams, planned client.RunPlan, explain bool) error {
 
 // printHeld says how a run kept to its plan.
 func printHeld(s streams, held heldTo) {
+	since := ""
+	if held.FileChanged {
+		since = "; the file has changed since the plan"
+	}
 	if held.AsPlanned {
-		_, _ = fmt.Fprintln(s.out, "As planned.")
+		_, _ = fmt.Fprintf(s.out, "As planned%s.\n", since)
 		return
 	}
-	_, _ = fmt.Fprintf(s.out, "Not as planned, at %s:\n", count(len(held.Deviations), "step"))
+	_, _ = fmt.Fprintf(s.out, "Not as planned, at %s%s:\n", count(len(held.Deviations), "step"), since)
 	for _, d := range held.Deviations {
-		line := fmt.Sprintf("  %s: planned %s, happened %s", d.StepID, d.Planned, d.Happened)
+		line := fmt.Sprintf("  %s: planned %s, %s", d.StepID, plannedWord(d.Planned), statusWord(client.RunStep{Status: rondo.RunStepStatus(d.Happened)}))
 		if d.Reason.Code != "" {
 			line += ": " + plain(plan.Sentence(d.Reason))
 		}
 		_, _ = fmt.Fprintln(s.out, line)
 	}
+}
+
+// plannedWord is a decision of a plan as its table calls it.
+func plannedWord(planned string) string {
+	decision, _, _ := strings.Cut(planned, ":")
+	switch decision {
+	case runs.WouldRun:
+		return "to run"
+	case runs.WouldReuse:
+		return "to be reused"
+	case runs.WouldFail:
+		return "to fail"
+	case runs.NeverReached:
+		return "never to be reached"
+	}
+	return decision
 }
 
 // printExplanation prints why every step did what it did.
@@ -263,18 +292,26 @@ func where(a rondo.Artifact, blobs string) string {
 	if !strings.HasPrefix(a.URI, "blob:") {
 		return plain(a.URI)
 	}
-	if blobs != "" {
-		if store, err := file.New(blobs); err == nil {
-			if path, err := store.Path(a.ContentHash); err == nil {
-				return path
-			}
-		}
+	if path := app.BlobPath(blobs, a.ContentHash); path != "" {
+		return shorter(path)
 	}
 	return plain(a.URI[:min(len(a.URI), enough)])
 }
 
-// printArtifacts prints the files that a run has; blobs is the folder of their
-// bytes, "" when it is not at hand.
+// shorter is a path as seen from here, when that is shorter.
+func shorter(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(here, path); err == nil && len(relative) < len(path) {
+		return relative
+	}
+	return path
+}
+
+// printArtifacts prints the files that a run has; blobs is the address of the store
+// of their bytes, "" when it is not at hand.
 func printArtifacts(s streams, artifacts []rondo.Artifact, blobs string) error {
 	rows := [][]string{{"ARTIFACT", "STEP", "TYPE", "BYTES", "WHERE"}}
 	for _, a := range artifacts {

@@ -31,28 +31,38 @@ func TestATerminalShowsStepsAtWorkAndABar(t *testing.T) {
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "music", Status: rondo.RunStepSkipped}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "film", Status: rondo.RunStepRunning, StartedAt: at(2500 * time.Millisecond)}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "mix", Status: rondo.RunStepRunning, StartedAt: at(61 * time.Second)}})
-	tell(client.RunEvent{Step: &client.RunStep{StepID: "sound", Status: rondo.RunStepFailed, RetryAt: &now}})
+	tell(client.RunEvent{Step: &client.RunStep{StepID: "sound", Status: rondo.RunStepFailed, Attempt: 1, Error: &rondo.StepError{Message: "exit status 1"}, RetryAt: at(-6 * time.Second)}})
 	p.saved = client.RunCacheAnalysis{TimeSavedMs: 1500, CostSaved: 0.25}
 	got := strings.Join(p.lines(now, 80, 24), "\n")
-	want := "    1m1s  mix\n    2.5s  film\n[######------------------] 2 of 8, 1 reused, saved 1.5s and a cost of 0.25"
+	want := "    1m1s  mix\n    2.5s  film\n          sound failed (exit status 1), attempt 2 in 6s\n[######------------------] 2 of 8, 1 reused, saved 1.5s and a cost of 0.25"
 	if got != want {
 		t.Errorf("shows\n%s\nwant\n%s", got, want)
 	}
-	if got := p.lines(now, 13, 4); len(got) != 3 || got[1] != "  and 1 more" || len(got[2]) > 12 {
+	if got := p.lines(now, 13, 4); len(got) != 3 || got[1] != "  and 2 more" || len(got[2]) > 12 {
 		t.Errorf("a small terminal shows %q", got)
 	}
 	for width, want := range map[int]string{
 		60: "[##-------] 2 of 8, 1 reused, saved 1.5s and a cost of 0.25",
 		50: "2 of 8, 1 reused, saved 1.5s and a cost of 0.25",
 	} {
-		if got := p.lines(now, width, 24); got[2] != want {
-			t.Errorf("a terminal %d wide shows %q, want %q", width, got[2], want)
+		if got := p.lines(now, width, 24); got[3] != want {
+			t.Errorf("a terminal %d wide shows %q, want %q", width, got[3], want)
 		}
 	}
 	p.show(80, 24)
 	p.show(80, 24)
-	if text := out.String(); strings.Count(text, "\x1b[3A\x1b[J") != 1 || strings.Count(text, "film") != 2 {
+	if text := out.String(); strings.Count(text, "\x1b[4A\x1b[J") != 1 || strings.Count(text, "film") != 2 {
 		t.Errorf("the second drawing does not replace the first: %q", text)
+	}
+}
+
+func TestATerminalSaysThatARunWaitsForOthers(t *testing.T) {
+	t.Parallel()
+	p := newProgress(&bytes.Buffer{}, true)
+	p.expect(client.Run{StepsSummary: &client.StepsSummary{Total: 2}})
+	got := p.lines(time.Now(), 100, 24)
+	if len(got) != 2 || !strings.Contains(got[0], "another run that computes the same: 2 steps left") {
+		t.Errorf("a run of which nothing is at work shows %q", got)
 	}
 }
 
@@ -72,10 +82,10 @@ func TestElsewhereEverythingIsALine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := `running    plan: first_run
-failed     plan, 1.2s: no; answer; tried again at 2026-01-02 03:04:05
-completed  plan, attempt 2, 1.2s
-skipped    film: cache_hot
+	want := `running    plan: it had never run before
+failed     plan, 1.2s: no; answer; next attempt at 2026-01-02 03:04:05
+ran        plan, attempt 2, 1.2s
+reused     film: the same was computed before: it was just now in the hot cache
 `
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)

@@ -186,12 +186,12 @@ func (c runsRetry) Run(ctx context.Context, s streams) error { return c.post(ctx
 // post asks for something to be done with the run and says what became of it.
 func (c oneRun) post(ctx context.Context, s streams, part string, body any) error {
 	call := client.Call{Method: http.MethodPost, Path: client.RunPath(c.ID, part), Body: body}
-	return c.fetch(ctx, s, call, func(answer json.RawMessage) error {
+	return asked(c.fetch(ctx, s, call, func(answer json.RawMessage) error {
 		var accepted client.RunAccepted
 		if err := json.Unmarshal(answer, &accepted); err != nil {
 			return err
 		}
 		_, err := fmt.Fprintf(s.out, "%s: %s\n", accepted.RunID, accepted.Status)
 		return err
-	})
+	}))
 }

@@ -97,7 +97,7 @@ func (c runsWatch) Run(ctx context.Context, s streams) error {
 		}
 		_, _ = fmt.Fprintln(s.out, runLine(run, analysis))
 	}
-	return outcome(run)
+	return outcome(run, true, false)
 }
 
 type runsUpdate struct {
@@ -141,7 +141,7 @@ func (c runsUpdate) Run(ctx context.Context, s streams) error {
 	}
 	planned, err := server.PlanRunUpdate(ctx, c.ID, update)
 	if err != nil {
-		return err
+		return asked(err)
 	}
 	return printAs(s, c.Output, planned, func() error { return printPlan(s, planned, false) })
 }

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -39,6 +41,12 @@ func readRunSource(file string) (runSource, error) {
 		return runSource{}, notARun(file, string(kind))
 	}
 	return runSource{text: text, body: body}, nil
+}
+
+// digest tells two files apart.
+func (r runSource) digest() string {
+	sum := sha256.Sum256(r.body)
+	return hex.EncodeToString(sum[:])
 }
 
 // schema is what the file says of its input.

@@ -46,8 +46,14 @@ func (c workflowsShow) Run(ctx context.Context, s streams) error {
 		if err := json.Unmarshal(answer, &w); err != nil {
 			return err
 		}
-		if err := details(s.out, "Workflow", w.Name, "Version", w.Version, "Definition", w.DefinitionHash, "Input", plain(compactJSON(w.InputSchema))); err != nil {
+		if err := details(s.out, "Workflow", w.Name, "Version", w.Version, "Definition", w.DefinitionHash); err != nil {
 			return err
+		}
+		if schema := readInputSchema(w.InputSchema); len(schema) > 0 {
+			_, _ = fmt.Fprintln(s.out)
+			if err := table(s.out, schema.rows()); err != nil {
+				return err
+			}
 		}
 		rows := [][]string{{"STEP", "SKILL", "CLASS", "AFTER"}}
 		for _, step := range w.Steps {
