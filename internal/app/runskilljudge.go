@@ -44,12 +44,21 @@ func checkSkills(set *skills.Set, source []byte) error {
 		return err
 	}
 	wrong, forbidden, first := judgeSkills(set, declaredSkills(draft.Body))
-	if told, ok := errors.AsType[*rondo.Error](first); ok {
+	if told, ok := errors.AsType[*rondo.Error](first); ok && len(wrong)+len(forbidden) > 1 {
 		all := *told
 		all.Fields = append(wrong, forbidden...)
 		return &all
 	}
 	return first
+}
+
+// checkSkill judges one skill; the error names it.
+func checkSkill(set *skills.Set, name string, declared skill.Spec) error {
+	if declared.Type == skills.TypeRemote || declared.Type == skills.TypeGo {
+		return rondo.Op("skill "+name, set.Check(declared))
+	}
+	_, err := set.Skill(name, declared)
+	return err
 }
 
 // declaredSkills are the skills of a body. Its shape is judged elsewhere.
@@ -67,12 +76,12 @@ func declaredSkills(body []byte) map[string]plan.SkillSpec {
 // error of the first skill, by name, that has one.
 func judgeSkills(set *skills.Set, declared map[string]plan.SkillSpec) (wrong, forbidden []rondo.FieldError, first error) {
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		err := set.Check(skill.Spec(declared[name]))
+		err := checkSkill(set, name, skill.Spec(declared[name]))
 		if err == nil {
 			continue
 		}
 		if first == nil {
-			first = rondo.Op("skill "+name, err)
+			first = err
 		}
 		at := "/skills/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		told, ok := errors.AsType[*rondo.Error](err)

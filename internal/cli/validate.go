@@ -135,6 +135,7 @@ func (r *fileReport) judgeRun(source []byte) {
 			r.Errors = append(r.Errors, f)
 		}
 	}
+	slices.SortStableFunc(r.Errors, func(a, b rondo.FieldError) int { return strings.Compare(a.Pointer, b.Pointer) })
 }
 
 // fieldsOf makes every error a list of findings.
