@@ -116,6 +116,9 @@ const (
 	CodeBaseRunNotCompleted Code = "BASE_RUN_NOT_COMPLETED"
 	CodeStaleBaseRun        Code = "STALE_BASE_RUN"
 	CodeCacheOnlyMiss       Code = "CACHE_ONLY_MISS"
+	CodeRunLeaseLost        Code = "LEASE_LOST" // of an attempt: the process that worked on it stopped
+	CodeRunCancelled        Code = "CANCELLED"
+	CodeRunInternal         Code = "INTERNAL"
 )
 
 // RunStepStatus is where a step of a run stands.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/rondo-engine/rondo"
 	"github.com/rondo-engine/rondo/blob"
@@ -98,10 +100,16 @@ func timedOut(deadline time.Time) *rondo.StepError {
 	}
 }
 
+// errorCode is what the code of a skill's error may look like.
+var errorCode = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
+
+// codeOfRun is a code of Rondo's own as runs and steps have it.
+func codeOfRun(code rondo.Code) string { return strings.ToUpper(string(code)) }
+
 // refusal is the error of a result that is not ok.
 func refusal(result skill.Result) *rondo.StepError {
 	e := &rondo.StepError{Code: result.ErrorCode, Message: clipped(result.Error), Retryable: result.Retryable == nil || *result.Retryable}
-	if e.Code == "" {
+	if !errorCode.MatchString(e.Code) {
 		e.Code = string(rondo.CodeSkillError)
 	}
 	if e.Message == "" {
@@ -128,6 +136,11 @@ func (s *Service) accept(ctx context.Context, d *driven, step int, keyed plan.Ke
 		out.artifacts = append(out.artifacts, artifact)
 	}
 	if result.Debug != nil {
+		if result.Debug.Cost < 0 { // nobody is paid for it
+			told := *result.Debug
+			told.Cost = 0
+			result.Debug = &told
+		}
 		out.cost = result.Debug.Cost
 		out.debug, _ = json.Marshal(result.Debug) // numbers and names only; NaN leaves it out
 	}
@@ -221,9 +234,15 @@ func (b boundedBlobs) Open(ctx context.Context, hash string) (io.ReadCloser, int
 	}
 }
 
-// clipped bounds a message at a whole character.
+// clipped bounds a message at a whole character and cleans it of control characters,
+// which terminals and logs would obey.
 func clipped(message string) string {
-	message = strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", "\ufffd"), "\ufffd")
+	message = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(message, "\ufffd"))
 	if len(message) <= maxMessage {
 		return message
 	}

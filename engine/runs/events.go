@@ -2,6 +2,8 @@ package runs
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -77,6 +79,25 @@ func (d *driven) stepRequest(i int, id rondo.ID, now, deadline time.Time) rondo.
 	return outgoing(e, now)
 }
 
+// maxRaised bounds the payload of a raised event: the rest of its envelope needs some
+// room as well.
+const maxRaised = event.MaxBytes - 8<<10
+
+// askable says why a step's input cannot be sent to a remote worker; nil = it can.
+func (d *driven) askable(i int, ids *rondo.IDs, now, deadline time.Time) error {
+	before := d.steps[i].correlation
+	d.steps[i].correlation = ids.New()
+	request := d.stepRequest(i, ids.New(), now, deadline)
+	d.steps[i].correlation = before
+	if len(request.Envelope) > event.MaxBytes {
+		return fmt.Errorf("the request to a worker has %d bytes, more than the %d that an event may have; let the input select less, or artifacts", len(request.Envelope), event.MaxBytes)
+	}
+	if _, err := event.Parse(request.Envelope); err != nil {
+		return fmt.Errorf("the request to a worker cannot be sent: %w", err)
+	}
+	return nil
+}
+
 // raise puts the event of a step that is done into the next commit. Steps that ran
 // and steps that were reused from the cache raise, those that an update run links
 // from its base do not: the base has raised for them. The id is that of the run and
@@ -89,6 +110,12 @@ func (d *driven) raise(i int, now time.Time) error {
 	caseID, payload, err := d.w.ResolveRaise(i, d.sources, d.steps[i].out)
 	if err != nil {
 		return err
+	}
+	if len(payload) > 0 && payload[0] != '{' {
+		return errors.New("its payload is not an object")
+	}
+	if len(payload) > maxRaised {
+		return fmt.Errorf("its payload has %d bytes, more than the %d that an event may have", len(payload), maxRaised)
 	}
 	d.next.raised = append(d.next.raised, rondo.RaisedEvent{
 		EventID: event.DerivedID(d.run.ID, "raise/"+def.ID).String(), Type: def.Raise.EventType, CaseID: caseID,

@@ -123,7 +123,7 @@ func (d *driven) restoreStep(i int, attempts []rondo.RunStep, artifacts map[rond
 			return
 		}
 		last.Status, last.CompletedAt = rondo.RunStepCancelled, now
-		last.Error = &rondo.StepError{Code: string(rondo.CodeLeaseLost), Message: "the process that worked on it stopped", Retryable: true}
+		last.Error = &rondo.StepError{Code: string(rondo.CodeRunLeaseLost), Message: "the process that worked on it stopped", Retryable: true}
 		d.rewrite(last)
 	}
 }

@@ -26,6 +26,13 @@ func (sh *shard) enqueue(d *driven, i int) {
 		return
 	}
 	if d.remoteStep(i) {
+		now := sh.s.now()
+		if !st.held {
+			if err := d.askable(i, sh.s.cfg.IDs, now, now.Add(sh.s.timeout(d.w.Steps[i].Timeout))); err != nil {
+				sh.stepFailed(d, i, &rondo.StepError{Code: string(rondo.CodeInputSelector), Message: clipped(err.Error())})
+				return
+			}
+		}
 		if !sh.s.stopping.Load() {
 			sh.takeOff(d, i)
 		}

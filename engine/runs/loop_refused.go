@@ -50,9 +50,9 @@ func (sh *shard) refused(d *driven, err error) {
 // steps stand is kept: they failed, and the flights they held are given back.
 func (sh *shard) fail(d *driven, refusal error) {
 	now := sh.s.now()
-	why := &rondo.StepError{Code: string(rondo.CodeInternal), Message: "the result cannot be stored"}
+	why := &rondo.StepError{Code: string(rondo.CodeRunInternal), Message: "the result cannot be stored"}
 	if e, explained := errors.AsType[*rondo.Error](refusal); explained {
-		why.Code, why.Message = string(e.Code), "the result cannot be stored: "+e.Message
+		why.Code, why.Message = codeOfRun(e.Code), "the result cannot be stored: "+e.Message
 	}
 	refused := d.next
 	d.next = pending{replies: refused.replies, signals: refused.signals}

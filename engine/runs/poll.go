@@ -93,7 +93,7 @@ func (s *Service) adopt(ctx context.Context, o orphan, signals []store.RunSignal
 			s.log.Warn("a run could not be read; it is tried again", "run", o.Run.ID, "error", err)
 			return false
 		}
-		d = unreadable(o.Run, &rondo.RunError{Code: string(rondo.CodeOf(err)), Message: "its workflow cannot be used any more"})
+		d = unreadable(o.Run, &rondo.RunError{Code: codeOfRun(rondo.CodeOf(err)), Message: "its workflow cannot be used any more"})
 		s.log.Error("a run cannot go on; it fails", "run", o.Run.ID, "error", err)
 	}
 	d.fence = o.Fence

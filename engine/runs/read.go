@@ -63,9 +63,31 @@ func (s *Service) views(ctx context.Context, runs []rondo.Run) ([]RunView, error
 	}
 	views := make([]RunView, len(runs))
 	for i := range runs {
-		views[i] = RunView{Run: runs[i], Summary: summarise(runs[i].TotalSteps, counts[runs[i].ID])}
+		of := counts[runs[i].ID]
+		if err := s.withoutRetried(ctx, &runs[i], of); err != nil {
+			return nil, err
+		}
+		views[i] = RunView{Run: runs[i], Summary: summarise(runs[i].TotalSteps, of)}
 	}
 	return views, nil
+}
+
+// withoutRetried takes steps that are between two attempts out of those that failed.
+// Rows are read only where there can be some.
+func (s *Service) withoutRetried(ctx context.Context, run *rondo.Run, counts map[rondo.RunStepStatus]int) error {
+	if run.Status.Ended() || counts[rondo.RunStepFailed] == 0 {
+		return nil
+	}
+	rows, err := s.store.RunSteps(ctx, run.ID, 0, false)
+	if err != nil {
+		return rondo.Op("count the steps of runs", err)
+	}
+	for _, row := range lastByStep(rows) {
+		if row.Status == rondo.RunStepFailed && asSeen(run, row).Status == rondo.RunStepPending {
+			counts[rondo.RunStepFailed]--
+		}
+	}
+	return nil
 }
 
 func summarise(total int, counts map[rondo.RunStepStatus]int) StepsSummary {
@@ -81,12 +103,13 @@ func summarise(total int, counts map[rondo.RunStepStatus]int) StepsSummary {
 // without data; a step that nothing was done about yet is pending. A status that
 // is not "" keeps those that have it.
 func (s *Service) Steps(ctx context.Context, p rondo.Principal, id rondo.ID, status rondo.RunStepStatus) ([]rondo.RunStep, error) {
-	_, w, rows, err := s.history(ctx, p.Tenant, id, false)
+	run, w, rows, err := s.history(ctx, p.Tenant, id, false)
 	if err != nil {
 		return nil, err
 	}
 	var steps []rondo.RunStep
 	for _, step := range lastAttempts(id, w, rows) {
+		step = asSeen(run, step)
 		if status == "" || step.Status == status {
 			steps = append(steps, step)
 		}
@@ -119,7 +142,7 @@ func (s *Service) StepOutput(ctx context.Context, p rondo.Principal, id rondo.ID
 	byAttempt(out.Attempts)
 	out.Step = rondo.RunStep{RunID: id, StepID: step, Skill: w.Steps[i].Skill, Status: rondo.RunStepPending}
 	if n := len(out.Attempts); n > 0 {
-		out.Step = out.Attempts[n-1]
+		out.Step = asSeen(run, out.Attempts[n-1])
 	}
 	return out, nil
 }

@@ -23,6 +23,15 @@ func lastAttempts(run rondo.ID, w *plan.Workflow, rows []rondo.RunStep) []rondo.
 	return steps
 }
 
+// asSeen is a step as it is shown: one that waits for its next attempt is pending,
+// with the number, the error and the end of the wait of the one that failed.
+func asSeen(run *rondo.Run, step rondo.RunStep) rondo.RunStep {
+	if step.Status == rondo.RunStepFailed && !step.RetryAt.IsZero() && !run.Status.Ended() {
+		step.Status = rondo.RunStepPending
+	}
+	return step
+}
+
 // lastByStep finds the last attempt of each step.
 func lastByStep(rows []rondo.RunStep) map[string]rondo.RunStep {
 	last := make(map[string]rondo.RunStep, len(rows))

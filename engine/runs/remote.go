@@ -112,7 +112,11 @@ func (s *Service) remoteOutcome(ctx context.Context, d *driven, step int, keyed 
 	if err := json.Unmarshal(e.Payload, &result); err != nil {
 		return outcome{err: &rondo.StepError{Code: string(rondo.CodeSkillError), Message: "the worker's answer is not what an answer looks like"}}
 	}
-	if e.Type == event.TypeRunStepFailed {
+	var said struct {
+		OK *bool `json:"ok"`
+	}
+	_ = json.Unmarshal(e.Payload, &said) // it was readable as a result
+	if e.Type == event.TypeRunStepFailed || said.OK != nil && !*said.OK {
 		return outcome{err: refusal(result)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.DefaultTimeout)

@@ -33,6 +33,9 @@ func (sh *shard) attemptEnded(d *driven, i int, end *outcome) {
 	sh.endRemote(d, st)
 	st.out = plan.Output{Data: end.data, Artifacts: end.artifacts, Hash: end.hash}
 	if err := d.raise(i, end.ended); err != nil {
+		// What the skill gave is good, and kept.
+		d.next.artifacts = append(d.next.artifacts, end.artifacts...)
+		sh.land(d, i, d.entry(i, end))
 		sh.attemptFailed(d, i, &rondo.StepError{Code: string(rondo.CodeInputSelector), Message: clipped("the event that the step raises: " + err.Error())})
 		return
 	}
@@ -253,7 +256,7 @@ func (sh *shard) cancelRun(d *driven, why string) {
 	sh.cancelSteps(d)
 	var told *rondo.RunError
 	if why != "" {
-		told = &rondo.RunError{Code: string(rondo.RunCancelled), Message: why}
+		told = &rondo.RunError{Code: string(rondo.CodeRunCancelled), Message: why}
 	}
 	sh.endRun(d, rondo.RunCancelled, told)
 }

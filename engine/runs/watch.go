@@ -99,7 +99,8 @@ func (s *Service) tellSteps(ctx context.Context, run *rondo.Run, runFollows bool
 		return after, rondo.Op("watch a run", err)
 	}
 	for i := range steps {
-		step := &steps[i]
+		seen := asSeen(run, steps[i])
+		step := &seen
 		if step.Seq > run.Seq {
 			break // what is newer than the run comes with its next state
 		}
