@@ -85,6 +85,7 @@ func newRuns(ctx context.Context, o RunOptions, p runParts) (*runPart, error) {
 		kept = p.engine.RunStore(kept)
 	}
 	set := p.library.set
+	set.Sweep()
 	blobStore, err := blobs.Open(o.Blobs, os.Getenv)
 	if err != nil {
 		return nil, err

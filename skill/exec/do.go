@@ -30,11 +30,11 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return skill.Result{}, err
 	}
-	folder, err := os.MkdirTemp(s.opts.TempDir, "rondo-exec-*")
+	folder, remove, err := makeFolder(s.opts.TempDir)
 	if err != nil {
 		return skill.Result{}, &rondo.Error{Code: rondo.CodeUnavailable, Op: "make a folder for a command", Message: "there is no place for the command's files", Err: err}
 	}
-	defer removeAll(folder)
+	defer remove()
 	if len(call.Input) == 0 {
 		call.Input = json.RawMessage("{}")
 	}

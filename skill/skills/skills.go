@@ -223,6 +223,13 @@ func (s *Set) Check(wanted skill.Spec) error {
 	}
 }
 
+// Sweep removes what commands of processes that were killed left behind.
+func (s *Set) Sweep() {
+	if s.opts.AllowExec {
+		exec.Sweep(s.opts.TempDir)
+	}
+}
+
 // Names lists the go skills.
 func (s *Set) Names() []string {
 	names := make([]string, 0, len(s.opts.Go))
