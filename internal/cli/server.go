@@ -17,7 +17,7 @@ import (
 
 // database says where state lives.
 type database struct {
-	Data     string `help:"Folder for the embedded database. Default: ./rondo-data." default:"./rondo-data" env:"RONDO_DATA" type:"path" placeholder:"DIR"`
+	Data     string `help:"Folder of the embedded database, artifacts and plans. Default: ./rondo-data." default:"./rondo-data" env:"RONDO_DATA" type:"path" placeholder:"DIR"`
 	Database string `name:"database" aliases:"store" help:"Database URL: sqlite:PATH, postgres://…, mysql://… or mariadb://…. Default: SQLite in the data folder." env:"DATABASE_URL" placeholder:"URL"`
 }
 
