@@ -66,7 +66,7 @@ func TestOneRunThatCannotBeStoredFailsAloneAndOnce(t *testing.T) {
 		good := []*rondo.Run{begin(t, s, "w", 1), begin(t, s, "w", 2), begin(t, s, "w", 3)}
 		for _, id := range []rondo.ID{bad.ID, waiter.ID} {
 			run := h.finish(id, rondo.RunFailed)
-			if run.Error == nil || run.Error.Code != string(rondo.CodeTooLarge) || run.Error.FailedStepID != "a" || !strings.Contains(run.Error.Message, "cannot be stored") {
+			if run.Error == nil || run.Error.Code != "TOO_LARGE" || run.Error.FailedStepID != "a" || !strings.Contains(run.Error.Message, "cannot be stored") {
 				t.Errorf("the run says %+v", run.Error)
 			}
 			steps := h.steps(id)

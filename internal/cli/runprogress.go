@@ -68,7 +68,7 @@ func (p *runProgress) tell(e client.RunEvent) error {
 		if step.StartedAt != nil {
 			p.working[step.StepID] = *step.StartedAt
 		}
-	case step.Status == rondo.RunStepFailed && step.RetryAt != nil:
+	case betweenAttempts(&step):
 		p.again[step.StepID] = step
 	default:
 		if step.Status == rondo.RunStepSkipped && p.ended[step.StepID] != step.Status {
@@ -82,8 +82,17 @@ func (p *runProgress) tell(e client.RunEvent) error {
 	return nil
 }
 
-// progressLine says what happened to a step.
+// betweenAttempts reports whether an attempt failed and another follows.
+func betweenAttempts(step *client.RunStep) bool {
+	return step.RetryAt != nil && (step.Status == rondo.RunStepPending || step.Status == rondo.RunStepFailed)
+}
+
+// progressLine says what happened to a step: of one between attempts, that the last
+// one failed.
 func progressLine(step client.RunStep) string {
+	if betweenAttempts(&step) {
+		step.Status = rondo.RunStepFailed
+	}
 	line := fmt.Sprintf("%-9s  %s", statusWord(step), step.StepID)
 	if step.Attempt > 1 {
 		line += fmt.Sprintf(", attempt %d", step.Attempt)
@@ -97,7 +106,7 @@ func progressLine(step client.RunStep) string {
 	case step.Reason != nil && step.Reason.Code != "" && step.Status != rondo.RunStepCompleted:
 		line += ": " + plain(plan.Sentence(*step.Reason))
 	}
-	if step.RetryAt != nil && step.Status == rondo.RunStepFailed {
+	if betweenAttempts(&step) {
 		line += "; next attempt at " + moment(*step.RetryAt)
 	}
 	return line

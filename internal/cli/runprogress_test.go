@@ -31,7 +31,7 @@ func TestATerminalShowsStepsAtWorkAndABar(t *testing.T) {
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "music", Status: rondo.RunStepSkipped}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "film", Status: rondo.RunStepRunning, StartedAt: at(2500 * time.Millisecond)}})
 	tell(client.RunEvent{Step: &client.RunStep{StepID: "mix", Status: rondo.RunStepRunning, StartedAt: at(61 * time.Second)}})
-	tell(client.RunEvent{Step: &client.RunStep{StepID: "sound", Status: rondo.RunStepFailed, Attempt: 1, Error: &rondo.StepError{Message: "exit status 1"}, RetryAt: at(-6 * time.Second)}})
+	tell(client.RunEvent{Step: &client.RunStep{StepID: "sound", Status: rondo.RunStepPending, Attempt: 1, Error: &rondo.StepError{Message: "exit status 1"}, RetryAt: at(-6 * time.Second)}})
 	p.saved = client.RunCacheAnalysis{TimeSavedMs: 1500, CostSaved: 0.25}
 	got := strings.Join(p.lines(now, 80, 24), "\n")
 	want := "    1m1s  mix\n    2.5s  film\n          sound failed (exit status 1), attempt 2 in 6s\n[######------------------] 2 of 8, 1 reused, saved 1.5s and a cost of 0.25"
@@ -74,7 +74,7 @@ func TestElsewhereEverythingIsALine(t *testing.T) {
 	retry := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, step := range []client.RunStep{
 		{StepID: "plan", Status: rondo.RunStepRunning, Attempt: 1, Reason: &rondo.Reason{Code: rondo.ReasonFirstRun}},
-		{StepID: "plan", Status: rondo.RunStepFailed, Attempt: 1, DurationMs: &took, Error: &rondo.StepError{Message: "no\nanswer"}, RetryAt: &retry},
+		{StepID: "plan", Status: rondo.RunStepPending, Attempt: 1, DurationMs: &took, Error: &rondo.StepError{Message: "no\nanswer"}, RetryAt: &retry},
 		{StepID: "plan", Status: rondo.RunStepCompleted, Attempt: 2, DurationMs: &took},
 		{StepID: "film", Status: rondo.RunStepSkipped, Reason: &rondo.Reason{Code: rondo.ReasonCacheHot}},
 	} {
