@@ -130,6 +130,9 @@ func problemOf(err error, noun, requestID string) *problem {
 		// The same words whatever the service says, so that foreign and unknown
 		// ids cannot be told apart.
 		told := rondo.NotFound(noun)
+		if named := said(err); noun == "" && named.Message != "" { // of a body that names something else
+			told.Message = named.Message
+		}
 		p.Detail, p.Hint = told.Message, told.Hint
 	case rondo.CodeConversationNotFound:
 		p.Detail, p.Hint = "no such conversation", "start a new one; a conversation that has expired or is another's looks unknown too"

@@ -65,8 +65,9 @@ func TestBadBodiesOfRunsAreRefusedBeforeTheService(t *testing.T) {
 		"plan of a definition that breaks a rule": {"/runs/plan", `{"baseRunId":"` + baseID.String() + `","definition":{"name":"w","version":"1.0.0","steps":[{"id":"a","skill":"x@1","depends_on":["b"]}]}}`, 422, []string{"/definition/steps/0/depends_on/0"}},
 		"update with a definition":                {update, `{"definition":{"name":"w"}}`, 400, []string{"/definition"}},
 		"taint of a result that is none":          {taint, `{"reason":"x","outputHash":1}`, 400, []string{"/outputHash"}},
+		"cancel with a list":                      {runPath + "/cancel", `[]`, 400, nil},
 		"cancel with a body":                      {runPath + "/cancel", `{"reason":"x"}`, 400, nil},
-		"retry with a body":                       {runPath + "/retry", `{}`, 400, nil},
+		"retry with a body":                       {runPath + "/retry", `{"x":1}`, 400, nil},
 		"taint without a reason":                  {taint, `{"rebuild":true}`, 400, []string{"/reason"}},
 		"taint with a blank reason":               {taint, `{"reason":" "}`, 400, []string{"/reason"}},
 		"taint with a long reason":                {taint, `{"reason":"` + strings.Repeat("x", 4097) + `"}`, 400, []string{"/reason"}},
@@ -232,5 +233,15 @@ func TestWordsOfTheCallerAreNotEchoed(t *testing.T) {
 	}
 	if strings.Contains(b.log.String(), canary) {
 		t.Errorf("the log shows it:\n%s", b.log)
+	}
+}
+
+func TestAnAnswerToAnUnknownRunSaysWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.engine.err = rondo.Op("deliver", rondo.NotFound("run"))
+	rec := b.do("POST", "/events", `{}`)
+	if p := problemIn(t, rec); rec.Code != 404 || p.Detail != "no such run" {
+		t.Errorf("got %d %s", rec.Code, rec.Body)
 	}
 }

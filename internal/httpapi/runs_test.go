@@ -54,6 +54,7 @@ func TestRunsAreAnswered(t *testing.T) {
 		"update":  {nil, "POST", runPath + "/update", `{"changeRequest":{"type":"audio.update"}}`, 202, acceptedJSON("failed", "the update run was accepted")},
 		"retry":   {nil, "POST", runPath + "/retry", "", 202, acceptedJSON("failed", "the run goes on from what failed")},
 		"cancel":  {func(r *runner) { r.run = &rondo.Run{ID: runID, Status: rondo.RunCancelled} }, "POST", runPath + "/cancel", "", 200, acceptedJSON("cancelled", "the run was cancelled")},
+		"nothing": {func(r *runner) { r.run = &rondo.Run{ID: runID, Status: rondo.RunCancelled} }, "POST", runPath + "/cancel", "{}", 200, acceptedJSON("cancelled", "the run was cancelled")},
 		"signal":  {func(r *runner) { r.run = &rondo.Run{ID: runID, Status: rondo.RunRunning} }, "POST", runPath + "/cancel", "", 200, acceptedJSON("running", "the run will be cancelled as soon as its owner hears of it")},
 		"no runs": {nil, "GET", "/runs", "", 200, `{"items":[],"nextCursor":null}`},
 		"list": {func(r *runner) {

@@ -64,7 +64,7 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 	}
 	outgoing.Header.Set("Content-Type", "application/json")
 	outgoing.Header.Set("Accept", "application/json")
-	outgoing.Header.Set("Idempotency-Key", call.RunID.String()+"/"+call.StepID)
+	outgoing.Header.Set("Idempotency-Key", fmt.Sprintf("%s/%s/%d", call.RunID, call.StepID, call.Attempt)) // the next attempt wants another answer
 	if s.cfg.APIKeyEnv != "" {
 		key, ok := s.opts.Secret(s.cfg.APIKeyEnv, s.url.Hostname())
 		switch {
@@ -175,7 +175,7 @@ func (s *Skill) judge(whole *completion) skill.Result {
 	case s.cfg.ResponseFormat == "" || s.cfg.ResponseFormat == "text":
 		return answer.Text("the model's answer", []byte(content))
 	}
-	result := answer.Data("the model's answer", []byte(unfenced(content)), true)
+	result := answer.Data("the model's answer (response_format is "+s.cfg.ResponseFormat+")", []byte(unfenced(content)), true)
 	if result.OK && s.schema != nil {
 		if problem := s.schema.Check(result.Data); problem != "" {
 			return skill.Fail(rondo.CodeSkillError, "the model's answer does not keep to the schema: "+problem, true)

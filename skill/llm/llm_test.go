@@ -145,7 +145,7 @@ func TestTheModelIsAskedAsConfigured(t *testing.T) {
 	if diff := cmp.Diff(want, body); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
-	if header.Get("Authorization") != "Bearer key" || header.Get("Idempotency-Key") != (rondo.ID{9}).String()+"/step" {
+	if header.Get("Authorization") != "Bearer key" || header.Get("Idempotency-Key") != (rondo.ID{9}).String()+"/step/2" {
 		t.Errorf("headers are %v", header)
 	}
 	if !result.OK || string(result.Data) != `{"n": 5}` {
@@ -312,5 +312,15 @@ func TestConfigurationsAreReadStrictly(t *testing.T) {
 		if !ok || told.Code != rondo.CodeInvalidDef || told.Fields[0].Pointer != pointer {
 			t.Errorf("%s: %+v, want a problem at %s", raw, err, pointer)
 		}
+	}
+}
+
+func TestAnAnswerThatIsNoJSONNamesTheSetting(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, completion("Sure!", "stop")) }))
+	t.Cleanup(server.Close)
+	s := newSkill(t, map[string]any{"base_url": server.URL, "model": "m", "response_format": "json"}, llm.Options{Client: local()})
+	if result := do(t, s, `{}`); result.OK || !strings.Contains(result.Error, "response_format is json") {
+		t.Errorf("%+v does not name the setting", result)
 	}
 }
