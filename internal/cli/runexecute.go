@@ -201,6 +201,7 @@ func watchRun(ctx context.Context, s streams, server *client.Client, id string) 
 		case <-watching.Done():
 		}
 	})
+	helpers.Go(func() { progress.tellWaiting(watching) })
 	helpers.Go(func() {
 		progress.draw(watching, func() (client.RunCacheAnalysis, error) { return server.RunCacheAnalysis(watching, id) })
 	})
