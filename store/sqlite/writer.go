@@ -93,23 +93,26 @@ func (w *writer) lock(ctx context.Context) error {
 
 func (w *writer) unlock() { <-w.turn }
 
-// Write implements sqlstore.Runner.
+// Write implements sqlstore.Runner. Who gives up meanwhile may be told so by a
+// statement that was done all the same: a BEGIN is therefore undone whatever it
+// says, and a COMMIT is not given up.
 func (w *writer) Write(ctx context.Context, work func(sqlstore.Querier) error) error {
 	if err := w.lock(ctx); err != nil {
 		return err
 	}
 	defer w.unlock()
 	w.hot.forget()
+	whole := context.WithoutCancel(ctx)
 	return w.patiently(ctx, func() error {
-		if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
-			return err
-		}
-		err := work(w.conn)
+		_, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
 		if err == nil {
-			_, err = w.conn.ExecContext(ctx, "COMMIT")
+			err = work(w.conn)
+		}
+		if err == nil {
+			_, err = w.conn.ExecContext(whole, "COMMIT")
 		}
 		if err != nil {
-			_, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") // fails when there is nothing left to undo
+			_, _ = w.conn.ExecContext(whole, "ROLLBACK") // fails when there is nothing to undo
 		}
 		return err
 	})
