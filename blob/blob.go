@@ -20,9 +20,9 @@ import (
 
 // Store keeps bytes by their hash, 64 characters of lower-case hex.
 type Store interface {
-	// Put stores what r has until EOF, at most max bytes: CodeTooLarge when there is
+	// Put stores what r has until EOF, at most limit bytes: CodeTooLarge when there is
 	// more.
-	Put(ctx context.Context, r io.Reader, max int64) (hash string, size int64, err error)
+	Put(ctx context.Context, r io.Reader, limit int64) (hash string, size int64, err error)
 	Open(ctx context.Context, hash string) (r io.ReadCloser, size int64, err error)
 	// Has returns those of the hashes that are there.
 	Has(ctx context.Context, hashes []string) (map[string]bool, error)

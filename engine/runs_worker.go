@@ -261,13 +261,11 @@ func (w *RunWorker) refuse(ctx context.Context, request *event.Envelope, why err
 
 // abandon cancels the runs that a cancelled case waited for.
 func (w *RunWorker) abandon(ctx context.Context, cancelled *event.Envelope) error {
-	var about struct {
-		InstanceID rondo.ID `json:"instance_id"`
+	instance, ok := instanceOf(cancelled.Payload)
+	if !ok {
+		return nil // there is nothing to look for
 	}
-	if err := json.Unmarshal(cancelled.Payload, &about); err != nil {
-		return nil // of no instance: there is nothing to look for
-	}
-	steps, err := w.ledger.Steps(ctx, cancelled.OrgID, about.InstanceID)
+	steps, err := w.ledger.Steps(ctx, cancelled.OrgID, instance)
 	if err != nil {
 		return rondo.Op("read the steps of a cancelled case", err)
 	}
@@ -280,6 +278,16 @@ func (w *RunWorker) abandon(ctx context.Context, cancelled *event.Envelope) erro
 		}
 	}
 	return nil
+}
+
+// instanceOf is the instance that a payload is about; ok is false when it cannot be
+// read.
+func instanceOf(payload json.RawMessage) (id rondo.ID, ok bool) {
+	var about struct {
+		InstanceID rondo.ID `json:"instance_id"`
+	}
+	err := json.Unmarshal(payload, &about)
+	return about.InstanceID, err == nil
 }
 
 // kindStartRun is the kind of step that this worker serves.

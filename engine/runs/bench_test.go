@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"io"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -37,7 +36,7 @@ func BenchmarkRuns(b *testing.B) {
 				defer db.Close()
 				counted := &countedCommits{Runs: db.(store.Runs)}
 				h := &house{t: b, shelf: &shelf{byName: map[string]*plan.Workflow{}, byHash: map[string]*plan.Workflow{}}, craft: newCraft()}
-				s, err := New(Config{Store: counted, Definitions: h.shelf, Skills: h.craft, Slots: 128, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+				s, err := New(Config{Store: counted, Definitions: h.shelf, Skills: h.craft, Slots: 128, Log: slog.New(slog.DiscardHandler)})
 				if err != nil {
 					b.Fatal(err)
 				}

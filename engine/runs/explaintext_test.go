@@ -79,7 +79,8 @@ func TestVerifySaysWhatDiffers(t *testing.T) {
 		run := st.completed(st.trigger("one", `{}`, func(r *Request) { r.Options.Mode = rondo.CacheVerify }))
 		got := st.explained(run.ID, "only")
 		want := []Difference{
-			{Component: "data.call", Before: "1", After: "2"}, {Component: "data.token"},
+			{Component: "data.call", Before: "1", After: "2"},
+			{Component: "data.token"},
 			{Component: "artifacts[0]", Before: "made.txt, 1 bytes, 6b86b273", After: "made.txt, 1 bytes, d4735e3a"},
 		}
 		if diff := cmp.Diff(want, got.Changed); diff != "" || got.ComparedWith != first.ID.String() {

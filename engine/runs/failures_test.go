@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -17,9 +18,7 @@ import (
 func retry(attempts int, more ...map[string]any) map[string]any {
 	members := map[string]any{"retry": map[string]any{"max_attempts": attempts, "backoff": "1s"}}
 	for _, m := range more {
-		for k, v := range m {
-			members[k] = v
-		}
+		maps.Copy(members, m)
 	}
 	return members
 }

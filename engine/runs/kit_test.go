@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -79,7 +79,7 @@ func (h *house) open(change ...func(*Config)) *Service {
 	h.t.Helper()
 	cfg := Config{
 		Store: h.runs, Definitions: h.shelf, Skills: h.craft, Blobs: h.blobs,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), SweepEvery: 1000 * time.Hour,
+		Log: slog.New(slog.DiscardHandler), SweepEvery: 1000 * time.Hour,
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -148,9 +148,7 @@ func (h *house) define(name string, nodes ...node) *plan.Workflow {
 		if len(n.needs) == 0 {
 			delete(steps[i], "depends_on")
 		}
-		for k, v := range n.more {
-			steps[i][k] = v
-		}
+		maps.Copy(steps[i], n.more)
 	}
 	document, err := json.Marshal(map[string]any{
 		"name": name, "version": "1.0.0", "steps": steps,

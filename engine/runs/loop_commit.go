@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -110,8 +111,8 @@ func (sh *shard) batch(batch []*driven) (c store.RunCommit, steps int) {
 			Landings: n.landings, Artifacts: n.artifacts, Signals: n.signals, Outbox: n.outbox, Raised: n.raised,
 		}
 		for _, o := range n.onwards {
-			w.Steps = append(w.Steps[:len(w.Steps):len(w.Steps)], o.row)
-			w.Outbox = append(w.Outbox[:len(w.Outbox):len(w.Outbox)], o.outbox...)
+			w.Steps = append(slices.Clip(w.Steps), o.row)
+			w.Outbox = append(slices.Clip(w.Outbox), o.outbox...)
 		}
 		steps += len(w.Steps) + len(w.Takeoffs)
 	}

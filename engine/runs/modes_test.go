@@ -180,8 +180,10 @@ func TestTheHotTierIsAskedFirstAndFilledFromTheColdOne(t *testing.T) {
 			return steps["deep"].Reason.Code, steps["brief"].Reason.Code
 		}
 		for i, want := range [][2]rondo.ReasonWord{
-			{rondo.ReasonCacheCold, rondo.ReasonCacheCold}, {rondo.ReasonCacheHot, rondo.ReasonCacheHot},
-			{rondo.ReasonCacheHot, rondo.ReasonExpired}, {rondo.ReasonCacheCold, rondo.ReasonExpired},
+			{rondo.ReasonCacheCold, rondo.ReasonCacheCold},
+			{rondo.ReasonCacheHot, rondo.ReasonCacheHot},
+			{rondo.ReasonCacheHot, rondo.ReasonExpired},
+			{rondo.ReasonCacheCold, rondo.ReasonExpired},
 		} {
 			if deep, brief := reasons(); deep != want[0] || brief != want[1] {
 				t.Errorf("%d: deep by %s, brief by %s, not %v", i, deep, brief, want)

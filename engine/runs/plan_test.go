@@ -347,8 +347,10 @@ func TestTheUpdateOfALongChainIsPlannedInFewLookups(t *testing.T) {
 func TestComparePlan(t *testing.T) {
 	t.Parallel()
 	planned := Plan{Steps: []PlanStep{
-		{StepID: "runs", Decision: WouldRun}, {StepID: "based", Decision: WouldReuse, Reason: rondo.Reason{Code: rondo.ReasonBase}},
-		{StepID: "cached", Decision: WouldReuse, Reason: rondo.Reason{Code: rondo.ReasonCacheHot}}, {StepID: "open", Decision: UnknownUntil},
+		{StepID: "runs", Decision: WouldRun},
+		{StepID: "based", Decision: WouldReuse, Reason: rondo.Reason{Code: rondo.ReasonBase}},
+		{StepID: "cached", Decision: WouldReuse, Reason: rondo.Reason{Code: rondo.ReasonCacheHot}},
+		{StepID: "open", Decision: UnknownUntil},
 	}}
 	step := func(id string, status rondo.RunStepStatus, why rondo.ReasonWord) rondo.RunStep {
 		return rondo.RunStep{StepID: id, Status: status, Reason: rondo.Reason{Code: why}}

@@ -1,6 +1,9 @@
 package runs
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // slots are the places for steps at work in this process, shared by its shards.
 type slots struct {
@@ -25,10 +28,8 @@ func (p *slots) take(tenant string, by *shard) bool {
 		p.tenants[tenant]++
 		return true
 	}
-	for _, waiting := range p.hungry {
-		if waiting == by {
-			return false
-		}
+	if slices.Contains(p.hungry, by) {
+		return false
 	}
 	p.hungry = append(p.hungry, by)
 	return false

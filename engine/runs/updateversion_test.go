@@ -35,7 +35,7 @@ func TestAnUpdateCanNameItsVersion(t *testing.T) {
 
 // pointerOf is the place of the first thing that an error finds wrong.
 func pointerOf(err error) string {
-	if e, ok := err.(*rondo.Error); ok && e.Code == rondo.CodeInvalid && len(e.Fields) > 0 { //nolint:errorlint // it is made where it is returned
+	if e, ok := err.(*rondo.Error); ok && e.Code == rondo.CodeInvalid && len(e.Fields) > 0 {
 		return e.Fields[0].Pointer
 	}
 	return ""

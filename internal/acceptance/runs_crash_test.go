@@ -69,8 +69,10 @@ func TestAKilledServerFinishesARunWithoutRepeatingACompletedStep(t *testing.T) {
 			if total != 200 {
 				t.Fatalf("the workflow has %d steps", total)
 			}
-			flags := []string{"serve", "--migrate", "--no-auth-required", "--allow-exec", "--database", g.database,
-				"--blobs", "file:" + filepath.Join(t.TempDir(), "blobs"), "--run-lease", "1s", "--log-level", "error"}
+			flags := []string{
+				"serve", "--migrate", "--no-auth-required", "--allow-exec", "--database", g.database,
+				"--blobs", "file:" + filepath.Join(t.TempDir(), "blobs"), "--run-lease", "1s", "--log-level", "error",
+			}
 			if g.redis {
 				flags = append(flags, "--redis", g.redisURL)
 			}

@@ -67,10 +67,14 @@ func (m runModes) options() (mode rondo.CacheMode, steps map[string]rondo.CacheM
 // Validate refuses what no run can be asked for.
 func (c runCommand) Validate() error {
 	return errors.Join(c.runSettings.Validate(), firstWrong(
-		rule{c.Base != "" || c.Change == "" && len(c.ChangeInput)+len(c.ChangedStep) == 0 && !c.Force && !c.Strict,
-			"--change, --change-input, --changed-step, --force and --strict need --base: what the change is to"},
-		rule{c.Base == "" || c.Change != "" || len(c.Input)+len(c.ChangeInput) == 0,
-			"an input with --base needs --change, the type of change; without --base a run reuses what did not change, too"},
+		rule{
+			c.Base != "" || c.Change == "" && len(c.ChangeInput)+len(c.ChangedStep) == 0 && !c.Force && !c.Strict,
+			"--change, --change-input, --changed-step, --force and --strict need --base: what the change is to",
+		},
+		rule{
+			c.Base == "" || c.Change != "" || len(c.Input)+len(c.ChangeInput) == 0,
+			"an input with --base needs --change, the type of change; without --base a run reuses what did not change, too",
+		},
 		rule{!c.Plan || c.Out == "", "--out needs a run; --plan makes none"},
 		rule{!c.Plan || c.OutputOf == "", "--output-of needs a run; --plan makes none"},
 	))

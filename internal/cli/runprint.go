@@ -53,22 +53,23 @@ func printReport(s streams, r runReport) error {
 
 // runLine sums a run up.
 func runLine(run client.Run, a client.RunCacheAnalysis) string {
-	line := fmt.Sprintf("Run %s %s", run.RunID, run.Status)
+	var line strings.Builder
+	fmt.Fprintf(&line, "Run %s %s", run.RunID, run.Status)
 	if run.DurationMs != nil {
-		line += " in " + elapsed(time.Duration(*run.DurationMs)*time.Millisecond)
+		line.WriteString(" in " + elapsed(time.Duration(*run.DurationMs)*time.Millisecond))
 	}
 	if sum := run.StepsSummary; sum != nil {
-		line += fmt.Sprintf(": %d ran, %d reused", sum.Completed, sum.Skipped)
+		fmt.Fprintf(&line, ": %d ran, %d reused", sum.Completed, sum.Skipped)
 		for _, more := range []struct {
 			n    int
 			word string
 		}{{sum.Failed, "failed"}, {sum.Cancelled, "cancelled"}, {sum.Pending, "never began"}} {
 			if more.n > 0 {
-				line += fmt.Sprintf(", %d %s", more.n, more.word)
+				fmt.Fprintf(&line, ", %d %s", more.n, more.word)
 			}
 		}
 	}
-	return line + savedWords(a)
+	return line.String() + savedWords(a)
 }
 
 // alsoOf counts what a reader of the last line should look for above.

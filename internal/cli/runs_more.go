@@ -82,7 +82,7 @@ func (c runsWatch) Run(ctx context.Context, s streams) error {
 	<-drawn
 	progress.clear()
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // the user watches no longer
 	}
 	if err != nil {
 		return err

@@ -158,13 +158,13 @@ func (c *Client) Check(u *url.URL) error {
 const hintPrivate = "name a public host, or let the operator allow its range"
 
 // Refused returns the error for callers when a request failed because the guard did
-// not let it out; ok is false when it failed for another reason.
-func Refused(err error) (refused error, ok bool) {
+// not let it out, and nil when it failed for another reason.
+func Refused(err error) error {
 	why, ok := errors.AsType[*refusal](err)
 	if !ok {
-		return nil, false
+		return nil
 	}
-	return forbidden(why.rule, hintPrivate), true
+	return forbidden(why.rule, hintPrivate)
 }
 
 func forbidden(message, hint string) error {

@@ -45,7 +45,7 @@ type (
 		ChangeRequest   *changeRequestBody `json:"changeRequest,omitempty"`
 		ChangedSteps    []string           `json:"changedSteps,omitempty"`
 		Force           bool               `json:"force,omitempty"`
-		Definition      planDefinition     `json:"definition,omitempty" doc:"Of an update: pinned or latest. Or a definition itself, as an object, that need not be published: it is judged as if it were, and planned"`
+		Definition      planDefinition     `json:"definition,omitzero" doc:"Of an update: pinned or latest. Or a definition itself, as an object, that need not be published: it is judged as if it were, and planned"`
 		IfLatest        bool               `json:"ifLatest,omitempty"`
 		Strict          bool               `json:"strict,omitempty"`
 		Mode            string             `json:"mode,omitempty" enum:"use,refresh,bypass,only,verify"`

@@ -185,25 +185,29 @@ func rangeOf(h http.Header, etag string, size int64) (byteRange, error) {
 		return all, nil
 	}
 	from, to := int64(0), size-1
-	switch n, err := strconv.ParseUint(last, 10, 63); {
-	case first == "" && err == nil: // the last n bytes
-		from = max(0, size-int64(n))
-	case first == "" || last != "" && err != nil:
+	switch n, ok := position(last); {
+	case first == "" && ok: // the last n bytes
+		from = max(0, size-n)
+	case first == "" || last != "" && !ok:
 		return all, nil
 	case last != "":
-		to = min(to, int64(n))
+		to = min(to, n)
 	}
 	if first != "" {
-		n, err := strconv.ParseUint(first, 10, 63)
-		if err != nil {
-			return all, nil //nolint:nilerr // what is no range is ignored
+		if from, ok = position(first); !ok {
+			return all, nil // what is no range is ignored
 		}
-		from = int64(n)
 	}
 	if from > to {
 		return all, &rondo.Error{Code: codeRange, Message: "the artifact does not have these bytes", Hint: "ask for less; Content-Range says how many there are"}
 	}
 	return byteRange{given: true, from: from, length: to - from + 1}, nil
+}
+
+// position reads a number of a range, which is digits alone.
+func position(digits string) (n int64, ok bool) {
+	read, err := strconv.ParseUint(digits, 10, 63)
+	return int64(read), err == nil
 }
 
 // errClientGone is for answers that nobody takes any more.

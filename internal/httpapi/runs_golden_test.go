@@ -45,9 +45,11 @@ func (w oneWorkflow) Named(_ context.Context, _, name, version string) (*plan.Wo
 	}
 	return w.Workflow, nil
 }
+
 func (w oneWorkflow) Frozen(context.Context, string, string) (*plan.Workflow, error) {
 	return w.Workflow, nil
 }
+
 func (w oneWorkflow) List(context.Context, string) ([]*plan.Workflow, error) {
 	return []*plan.Workflow{w.Workflow}, nil
 }

@@ -24,11 +24,11 @@ func (w *Workflow) Seeds(change string, extra []string) (seeds []int, all bool, 
 		}
 	}
 	if known.All {
-		seeds = make([]int, len(w.Steps))
-		for i := range seeds {
-			seeds[i] = i
+		every := make([]int, len(w.Steps))
+		for i := range every {
+			every[i] = i
 		}
-		return seeds, true, nil
+		return every, true, nil
 	}
 	seeds = slices.Clone(known.Seeds)
 	for _, id := range extra {

@@ -40,7 +40,7 @@ func (c *compiler) step(i int, at *place) {
 		s.Raise = c.raise(i, written.Raise, &here)
 	}
 	if s.skill != nil {
-		s.static = staticOf(c.w, s)
+		s.static = staticOf(s)
 	}
 }
 

@@ -118,12 +118,30 @@ func TestModeOf(t *testing.T) {
 func TestSentencesAreThereForEveryReasonAndDiffer(t *testing.T) {
 	t.Parallel()
 	all := []rondo.Reason{
-		{Code: rondo.ReasonFirstRun}, {Code: rondo.ReasonFirstRun, Detail: DetailRunOnly}, {Code: rondo.ReasonInputChanged, Detail: "brief"}, {Code: rondo.ReasonSkillChanged},
-		{Code: rondo.ReasonConfigChanged}, {Code: rondo.ReasonConfigChanged, Detail: "model"}, {Code: rondo.ReasonPromptChanged, Detail: "system"}, {Code: rondo.ReasonSaltRotated},
-		{Code: rondo.ReasonExpired}, {Code: rondo.ReasonEvicted}, {Code: rondo.ReasonEvicted, Detail: DetailTainted}, {Code: rondo.ReasonArtifactMissing},
-		{Code: rondo.ReasonForced}, {Code: rondo.ReasonForced, Detail: "full_rebuild"}, {Code: rondo.ReasonUncacheable, Detail: KeyDisabled}, {Code: rondo.ReasonUncacheable, Detail: "/x twice"},
-		{Code: rondo.ReasonRefresh}, {Code: rondo.ReasonRefresh, Detail: DetailBypass}, {Code: rondo.ReasonRefresh, Detail: DetailVerify},
-		{Code: rondo.ReasonBase}, {Code: rondo.ReasonCacheHot}, {Code: rondo.ReasonCacheCold}, {Code: rondo.ReasonCutoff}, {Code: rondo.ReasonInflight},
+		{Code: rondo.ReasonFirstRun},
+		{Code: rondo.ReasonFirstRun, Detail: DetailRunOnly},
+		{Code: rondo.ReasonInputChanged, Detail: "brief"},
+		{Code: rondo.ReasonSkillChanged},
+		{Code: rondo.ReasonConfigChanged},
+		{Code: rondo.ReasonConfigChanged, Detail: "model"},
+		{Code: rondo.ReasonPromptChanged, Detail: "system"},
+		{Code: rondo.ReasonSaltRotated},
+		{Code: rondo.ReasonExpired},
+		{Code: rondo.ReasonEvicted},
+		{Code: rondo.ReasonEvicted, Detail: DetailTainted},
+		{Code: rondo.ReasonArtifactMissing},
+		{Code: rondo.ReasonForced},
+		{Code: rondo.ReasonForced, Detail: "full_rebuild"},
+		{Code: rondo.ReasonUncacheable, Detail: KeyDisabled},
+		{Code: rondo.ReasonUncacheable, Detail: "/x twice"},
+		{Code: rondo.ReasonRefresh},
+		{Code: rondo.ReasonRefresh, Detail: DetailBypass},
+		{Code: rondo.ReasonRefresh, Detail: DetailVerify},
+		{Code: rondo.ReasonBase},
+		{Code: rondo.ReasonCacheHot},
+		{Code: rondo.ReasonCacheCold},
+		{Code: rondo.ReasonCutoff},
+		{Code: rondo.ReasonInflight},
 	}
 	seen := map[string]rondo.Reason{}
 	for _, r := range all {

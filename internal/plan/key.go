@@ -33,7 +33,7 @@ type staticKey struct {
 	ignore     map[string]bool
 }
 
-func staticOf(w *Workflow, s *Step) staticKey {
+func staticOf(s *Step) staticKey {
 	k := staticKey{
 		head: `{"config":` + quoted(s.skill.config) + `,"inputs":{`,
 		middle: `},"model":` + quoted(s.skill.model) + `,"output_schema":` + quoted(digestOf(s.OutputSchema)) +

@@ -20,14 +20,14 @@ import (
 func (s *Skill) gather(ctx context.Context, call skill.Call, folder string, result skill.Result) (skill.Result, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return skill.Fail(rondo.CodeSkillError, "the command removed its own folder", true), nil //nolint:nilerr // what a command does is its result
+		return skill.Fail(rondo.CodeSkillError, "the command removed its own folder", true), nil
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	taken := map[string]bool{} // what was looked at, and whether it is a file
 	for _, wanted := range s.cfg.Artifacts {
 		names, err := fs.Glob(root.FS(), path.Clean(wanted.Path))
 		if err != nil {
-			return skill.Fail(rondo.CodeSkillError, "the pattern of an artifact cannot be used", false), nil //nolint:nilerr // a mistake in the configuration is the attempt's failure
+			return skill.Fail(rondo.CodeSkillError, "the pattern of an artifact cannot be used", false), nil
 		}
 		slices.Sort(names)
 		found := false
@@ -44,7 +44,7 @@ func (s *Skill) gather(ctx context.Context, call skill.Call, folder string, resu
 				return skill.Result{}, ctx.Err()
 			}
 			if err != nil {
-				return answer.Failure(err), nil //nolint:nilerr // told as the attempt's failure
+				return answer.Failure(err), nil
 			}
 			taken[name] = ok
 			if ok {
@@ -62,7 +62,7 @@ func (s *Skill) gather(ctx context.Context, call skill.Call, folder string, resu
 func (s *Skill) keep(ctx context.Context, call skill.Call, root *os.Root, name, kind string) (skill.Artifact, bool, error) {
 	about, err := root.Lstat(name)
 	if err != nil || !about.Mode().IsRegular() {
-		return skill.Artifact{}, false, nil //nolint:nilerr // a folder, a link or a pipe is no artifact
+		return skill.Artifact{}, false, nil // a folder, a link or a pipe is no artifact
 	}
 	file, err := root.Open(name)
 	if err != nil {

@@ -40,7 +40,7 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 	}
 	said, err := s.stdin(call)
 	if err != nil {
-		return skill.Fail(rondo.CodeSkillError, err.Error(), false), nil //nolint:nilerr // told as the attempt's failure
+		return skill.Fail(rondo.CodeSkillError, err.Error(), false), nil
 	}
 	failure, failed := s.lay(ctx, call, folder)
 	if ctx.Err() != nil {
@@ -178,7 +178,7 @@ func removeAll(folder string) {
 	if err != nil {
 		return
 	}
-	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
+	_ = fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, _ error) error {
 		if entry != nil && entry.IsDir() {
 			_ = root.Chmod(path, 0o700)
 		}

@@ -183,7 +183,7 @@ func below(dir string, roots []string) bool {
 	if !filepath.IsAbs(dir) {
 		return false
 	}
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false
 	}
@@ -192,7 +192,7 @@ func below(dir string, roots []string) bool {
 		if err != nil {
 			continue
 		}
-		if relative, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(relative) {
+		if relative, err := filepath.Rel(root, resolved); err == nil && filepath.IsLocal(relative) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	osexec "os/exec"
@@ -196,9 +197,7 @@ func do(t *testing.T, s skill.Skill, input string) skill.Result {
 // shell is a command of one line.
 func shell(line string, more map[string]any) map[string]any {
 	config := map[string]any{"command": "sh", "args": []string{"-c", line}}
-	for name, value := range more {
-		config[name] = value
-	}
+	maps.Copy(config, more)
 	return config
 }
 

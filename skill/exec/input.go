@@ -62,7 +62,7 @@ func (s *Skill) lay(ctx context.Context, call skill.Call, folder string) (failur
 	if err != nil {
 		return skill.Fail(rondo.CodeSkillError, "the command's folder cannot be used", true), true
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Files)) {
 		member := s.cfg.Files[name]
 		fail := func(what string, retryable bool) (skill.Result, bool) {

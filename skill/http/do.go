@@ -126,7 +126,7 @@ func failed(ctx context.Context, err error) (skill.Result, error) {
 	if ctx.Err() != nil {
 		return skill.Result{}, ctx.Err()
 	}
-	if refused, ok := guard.Refused(err); ok {
+	if refused := guard.Refused(err); refused != nil {
 		return skill.Fail(rondo.CodeSkillError, told(refused), false), nil
 	}
 	return skill.Fail(rondo.CodeSkillError, "the endpoint did not answer: check that it is reachable and its certificate is good", true), nil
@@ -152,17 +152,23 @@ func (s *Skill) read(ctx context.Context, call skill.Call, response *http.Respon
 		return s.file(ctx, call, response)
 	}
 	raw, over, err := answer.Read(response.Body, s.opts.Limits.Output)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return skill.Result{}, ctx.Err()
+	}
+	return s.data(raw, over, err), nil
+}
+
+// data makes an answer as far as it was read a result.
+func (s *Skill) data(raw []byte, over bool, err error) skill.Result {
+	switch {
 	case over:
-		return answer.TooLarge("the answer", s.opts.Limits.Output), nil
+		return answer.TooLarge("the answer", s.opts.Limits.Output)
 	case err != nil:
-		return skill.Fail(rondo.CodeSkillError, "the answer broke off", true), nil
+		return skill.Fail(rondo.CodeSkillError, "the answer broke off", true)
 	case s.cfg.Output == "text":
-		return answer.Text("the answer", raw), nil
+		return answer.Text("the answer", raw)
 	default:
-		return answer.Parse("the answer", raw, true), nil
+		return answer.Parse("the answer", raw, true)
 	}
 }
 

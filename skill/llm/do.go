@@ -128,33 +128,43 @@ func failed(ctx context.Context, err error) (skill.Result, error) {
 	if ctx.Err() != nil {
 		return skill.Result{}, ctx.Err()
 	}
-	if _, refused := guard.Refused(err); refused {
-		return skill.Fail(rondo.CodeSkillError, "the model's server is not at a public address: let the operator name it as trusted", false), nil
+	return unanswered(err), nil
+}
+
+func unanswered(err error) skill.Result {
+	if guard.Refused(err) != nil {
+		return skill.Fail(rondo.CodeSkillError, "the model's server is not at a public address: let the operator name it as trusted", false)
 	}
-	return skill.Fail(rondo.CodeSkillError, "the model's server did not answer: check base_url, and that it is reachable", true), nil
+	return skill.Fail(rondo.CodeSkillError, "the model's server did not answer: check base_url, and that it is reachable", true)
 }
 
 func (s *Skill) read(ctx context.Context, response *http.Response) (skill.Result, error) {
 	// The text is inside JSON: escapes make it longer on the way.
 	const envelope = 64 << 10
 	raw, over, err := answer.Read(response.Body, 6*s.opts.Limits.Output+envelope)
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return skill.Result{}, ctx.Err()
-	case response.StatusCode != http.StatusOK:
-		return refused(response.StatusCode, raw), nil
+	}
+	return s.result(response.StatusCode, raw, over, err), nil
+}
+
+// result makes an answer as far as it was read a result.
+func (s *Skill) result(status int, raw []byte, over bool, err error) skill.Result {
+	switch {
+	case status != http.StatusOK:
+		return refused(status, raw)
 	case over:
-		return answer.TooLarge("the model's answer", s.opts.Limits.Output), nil
+		return answer.TooLarge("the model's answer", s.opts.Limits.Output)
 	case err != nil:
-		return skill.Fail(rondo.CodeSkillError, "the model's answer broke off", true), nil
+		return skill.Fail(rondo.CodeSkillError, "the model's answer broke off", true)
 	}
 	var whole completion
 	if json.Unmarshal(raw, &whole) != nil || len(whole.Choices) == 0 {
-		return skill.Fail(rondo.CodeSkillError, "the model's server answers with something that is no completion: check base_url", true), nil
+		return skill.Fail(rondo.CodeSkillError, "the model's server answers with something that is no completion: check base_url", true)
 	}
 	result := s.judge(&whole)
 	result.Debug = s.debug(&whole)
-	return result, nil
+	return result
 }
 
 // judge makes the first choice a result.

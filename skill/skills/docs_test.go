@@ -105,8 +105,8 @@ func TestEveryMemberOfAConfigurationIsDocumented(t *testing.T) {
 			continue
 		}
 		fields := reflect.TypeOf(config)
-		for i := range fields.NumField() {
-			name := fields.Field(i).Tag.Get("json")
+		for field := range fields.Fields() {
+			name := field.Tag.Get("json")
 			if !strings.Contains(section, "`"+name+"`") {
 				t.Errorf("the section on %s does not name %s", kind, name)
 			}

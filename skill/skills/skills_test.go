@@ -108,18 +108,18 @@ func TestSpecificationsAreCheckedAndSayTheWayOut(t *testing.T) {
 func TestEqualSpecificationsShareASkill(t *testing.T) {
 	t.Parallel()
 	runs := skills.ForRuns{Set: skills.New(skills.Options{})}
-	make := func(name, config string) skill.Skill {
+	made := func(name, config string) skill.Skill {
 		s, err := runs.Skill(name, plan.SkillSpec{Type: "template", Config: json.RawMessage(config)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	one := make("a@1", `{"template":"x","output":"text"}`)
-	if same := make("b@1", `{ "output":"text", "template":"x" }`); same != one {
+	one := made("a@1", `{"template":"x","output":"text"}`)
+	if same := made("b@1", `{ "output":"text", "template":"x" }`); same != one {
 		t.Error("an equal specification is compiled again")
 	}
-	if other := make("a@1", `{"template":"y","output":"text"}`); other == one {
+	if other := made("a@1", `{"template":"y","output":"text"}`); other == one {
 		t.Error("another specification is the same skill")
 	}
 }
@@ -150,8 +150,14 @@ func TestSecretsGoToTheirHostsOnly(t *testing.T) {
 		name, host string
 		ok         bool
 	}{
-		{"KEY", "api.example.org", true}, {"KEY", "localhost", true}, {"KEY", "evil.example.org", false}, {"KEY", "", false},
-		{"ANY", "anywhere", true}, {"EMPTY", "x", false}, {"OTHER", "x", false}, {"PATH", "x", false},
+		{"KEY", "api.example.org", true},
+		{"KEY", "localhost", true},
+		{"KEY", "evil.example.org", false},
+		{"KEY", "", false},
+		{"ANY", "anywhere", true},
+		{"EMPTY", "x", false},
+		{"OTHER", "x", false},
+		{"PATH", "x", false},
 	} {
 		if value, ok := secret(test.name, test.host); ok != test.ok || ok && value != env[test.name] {
 			t.Errorf("%s for %q: %q, %t", test.name, test.host, value, ok)

@@ -85,13 +85,17 @@ func (s *Skill) Do(ctx context.Context, call skill.Call) (skill.Result, error) {
 		return skill.Result{}, ctx.Err()
 	}
 	if err != nil {
-		return skill.Fail(rondo.CodeSkillError, "the template cannot be rendered: "+err.Error(), false), nil
+		return unrendered(err), nil
 	}
 	result := s.data(out)
 	if !result.OK || s.name == nil {
 		return result, nil
 	}
 	return s.file(ctx, call, result, out)
+}
+
+func unrendered(err error) skill.Result {
+	return skill.Fail(rondo.CodeSkillError, "the template cannot be rendered: "+err.Error(), false)
 }
 
 // data is the text as data, if it is to be any.

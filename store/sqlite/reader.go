@@ -36,7 +36,7 @@ func (r *reader) prepared(ctx context.Context, query string) (*sql.Stmt, error) 
 	if prepared := r.kept[query]; prepared != nil {
 		return prepared, nil
 	}
-	prepared, err := r.PrepareContext(ctx, query)
+	prepared, err := r.PrepareContext(ctx, query) //nolint:sqlclosecheck // kept; forget closes it
 	if err != nil {
 		return nil, err
 	}

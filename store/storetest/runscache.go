@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -138,8 +139,12 @@ var runCacheTests = []runTest{
 			filter store.CacheFilter
 			want   int64
 		}{
-			{store.CacheFilter{}, 4}, {store.CacheFilter{TenantID: "acme"}, 3}, {store.CacheFilter{TenantID: "acme", Step: "a"}, 1},
-			{store.CacheFilter{TenantID: "acme", Workflow: "x"}, 0}, {store.CacheFilter{Step: "a"}, 2}, {store.CacheFilter{Before: d.now.Add(time.Second)}, 2},
+			{store.CacheFilter{}, 4},
+			{store.CacheFilter{TenantID: "acme"}, 3},
+			{store.CacheFilter{TenantID: "acme", Step: "a"}, 1},
+			{store.CacheFilter{TenantID: "acme", Workflow: "x"}, 0},
+			{store.CacheFilter{Step: "a"}, 2},
+			{store.CacheFilter{Before: d.now.Add(time.Second)}, 2},
 		} {
 			same(d.t, "sum", must(d.CacheStats(d.ctx(), c.filter))(d.t), store.CacheStats{Entries: c.want, Bytes: c.want * each})
 		}
@@ -171,8 +176,8 @@ var runEvictionTests = []runTest{
 		left := func(want ...int) {
 			d.t.Helper()
 			var steps []string
-			for i := len(want) - 1; i >= 0; i-- {
-				steps = append(steps, entries[want[i]].StepID)
+			for _, w := range slices.Backward(want) {
+				steps = append(steps, entries[w].StepID)
 			}
 			same(d.t, "left", names(must(d.CacheList(d.ctx(), store.CacheFilter{TenantID: "acme"}, store.CachePage{}))(d.t)), steps)
 		}

@@ -32,7 +32,7 @@ func Example() {
 					Name string `json:"name"`
 				}
 				if err := json.Unmarshal(call.Input, &input); err != nil {
-					return skill.Fail(rondo.CodeSkillError, "the input has no name", false), nil
+					return skill.Fail(rondo.CodeSkillError, "the input has no name", false), nil //nolint:nilerr // told as the attempt's failure
 				}
 				data, err := json.Marshal("Hello, " + input.Name + "!")
 				return skill.Result{OK: true, Data: data}, err

@@ -108,8 +108,8 @@ func check(raw []byte) string {
 		}
 		return "a byte that is not UTF-8 at " + place(raw, valid)
 	}
-	var any json.RawMessage
-	err := json.Unmarshal(raw, &any)
+	var whole json.RawMessage
+	err := json.Unmarshal(raw, &whole)
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
 		if int(wrong.Offset) >= len(raw) && !json.Valid(raw) && strings.Contains(wrong.Error(), "unexpected end") {
 			return "it ends too early, at " + place(raw, len(raw))

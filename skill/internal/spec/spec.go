@@ -128,10 +128,10 @@ func walk(raw json.RawMessage, kind reflect.Type, pointer string, problems *Prob
 
 func fields(kind reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
-	for i := range kind.NumField() {
-		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+	for field := range kind.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			known[name] = kind.Field(i).Type
+			known[name] = field.Type
 		}
 	}
 	return known

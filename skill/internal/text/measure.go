@@ -40,11 +40,11 @@ func (r *rendering) whole(s string) (string, error) {
 }
 
 // bounded makes a text of arguments that are not too long together.
-func (r *rendering) bounded(make func(...any) string, args ...any) (string, error) {
+func (r *rendering) bounded(render func(...any) string, args ...any) (string, error) {
 	if least(r.limit, args...) > r.limit {
 		return "", errTooLong
 	}
-	return r.whole(make(args...))
+	return r.whole(render(args...))
 }
 
 // escaped makes a text whose escaping stops at the limit.

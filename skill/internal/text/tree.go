@@ -95,11 +95,12 @@ func maybe(node parse.Node) parse.Node {
 	if len(names) == 0 {
 		return node
 	}
-	source := "(" + maybeName + " " + from
+	var source strings.Builder
+	source.WriteString("(" + maybeName + " " + from)
 	for _, name := range names {
-		source += " " + strconv.Quote(name)
+		source.WriteString(" " + strconv.Quote(name))
 	}
-	return firstPipe(source+")", from).Cmds[0].Args[0]
+	return firstPipe(source.String()+")", from).Cmds[0].Args[0]
 }
 
 // action calls a function that counts.

@@ -91,13 +91,14 @@ func (c *Cold) ClaimRuns(ctx context.Context, owner string, at time.Time, want s
 	}
 	var claimed []store.OwnedRun
 	err = c.gather(ctx, op, func(ctx context.Context, s session) error {
-		in := make([]any, len(turn))
+		args := make([]any, 0, len(turn)+len(owners))
 		for i := range turn {
-			in[i] = ID(turn[i])
+			args = append(args, ID(turn[i]))
 		}
+		args = append(args, owners...)
 		var err error
-		claimed, err = list(ctx, s, readRun, "SELECT "+c.tables.Runs.Names("")+" FROM runs WHERE id IN ("+Marks(len(in))+") AND live = 1 AND owner IN ("+
-			Marks(len(owners))+")"+s.d.SkipLocked, append(in, owners...)...)
+		claimed, err = list(ctx, s, readRun, "SELECT "+c.tables.Runs.Names("")+" FROM runs WHERE id IN ("+Marks(len(turn))+") AND live = 1 AND owner IN ("+
+			Marks(len(owners))+")"+s.d.SkipLocked, args...)
 		if err != nil {
 			return err
 		}
