@@ -24,8 +24,7 @@ import (
 //
 // A flight is the right to compute one thing: the key of a cacheable step, across
 // runs and processes, or "exec:{run}:{step}:{hash}" of a step that is not cached.
-// It is taken, held and given back in the row of the cache that its result will
-// be in.
+// It is there while someone computes, and gone when the result has landed.
 //
 // # Guarantees every driver gives
 //
