@@ -24,7 +24,10 @@ type Runs struct {
 	Slots  int
 	Window time.Duration // of each shape
 	Warmup time.Duration // before each
-	Log    *slog.Logger
+	// PlanSteps is how many steps the planned workflow has, in layers of a hundred:
+	// 10,000 for figures to compare.
+	PlanSteps int
+	Log       *slog.Logger
 }
 
 // RunsResult is what a run benchmark measured.
@@ -45,7 +48,6 @@ type RunsResult struct {
 const (
 	fanWidth    = 100
 	chainLength = 100
-	planLayers  = 100
 	planWidth   = 100
 )
 
@@ -171,7 +173,8 @@ func (m *runMeter) cached(ctx context.Context, result *RunsResult) error {
 
 // planned plans a large workflow before and after it ran.
 func (m *runMeter) planned(ctx context.Context, shelf *workflows, result *RunsResult) error {
-	steps := layersOf(planLayers, planWidth)
+	layers := m.PlanSteps / planWidth
+	steps := layersOf(layers, planWidth)
 	ask := runs.Request{WorkflowName: layersName, TriggerPayload: json.RawMessage(`{"n":1}`)}
 	plans := func(prepare func() error) (float64, error) {
 		var took []time.Duration
@@ -196,7 +199,7 @@ func (m *runMeter) planned(ctx context.Context, shelf *workflows, result *RunsRe
 	if err != nil {
 		return err
 	}
-	result.Run10k = round(planLayers * planWidth / took.Seconds())
+	result.Run10k = round(float64(layers*planWidth) / took.Seconds())
 	result.PlanReuse10k, err = plans(func() error { return nil })
 	return err
 }

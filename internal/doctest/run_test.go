@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // scriptLimit bounds one document.
-const scriptLimit = 90 * time.Second
+const scriptLimit = 3 * time.Minute
 
 func TestCommandsRunAndAnswerAsShown(t *testing.T) {
 	t.Parallel()
