@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -17,15 +15,6 @@ import (
 
 // ConversationGroup is the consumer group that opens conversations for cases.
 const ConversationGroup = "conversations"
-
-const (
-	openBatch   = 64
-	openAtOnce  = 16
-	openTimeout = 15 * time.Second
-	// openWait is when a request that could not be served comes again; opening
-	// twice opens once.
-	openWait = 20 * time.Second
-)
 
 // Opener opens conversations that case steps wait for. Opening again with the
 // same id returns it and changes nothing.
@@ -40,66 +29,19 @@ var _ Opener = (*chat.Service)(nil)
 // from the conversation itself, at its end. What can never be opened is answered
 // with a failed event; what cannot be opened now is asked for again.
 type ConversationWorker struct {
-	bus    bus.Bus
+	taking
 	opener Opener
-	log    *slog.Logger
 	now    func() time.Time
-
-	consumer bus.Consumer
-	stop     context.CancelFunc
-	running  sync.WaitGroup
 }
 
 // ConversationWorker serves the engine's cases; it does not run yet.
 func (e *Engine) ConversationWorker(opener Opener) *ConversationWorker {
-	return &ConversationWorker{bus: e.bus, opener: opener, log: e.log, now: e.now}
+	return &ConversationWorker{taking: taking{bus: e.bus, log: e.log}, opener: opener, now: e.now}
 }
 
 // Start joins the group and begins to serve.
 func (w *ConversationWorker) Start(ctx context.Context) error {
-	consumer, err := w.bus.Subscribe(ctx, bus.Subscription{
-		Group: ConversationGroup, Streams: []string{event.TypeConversationRequested}, AckWait: openWait,
-	})
-	if err != nil {
-		return rondo.Op("serve conversations for cases", err)
-	}
-	w.consumer = consumer
-	running, stop := context.WithCancel(context.Background())
-	w.stop = stop
-	w.running.Go(func() { w.fetch(running) })
-	return nil
-}
-
-// Stop takes no more requests and returns when those under way are served. It may
-// be called without Start.
-func (w *ConversationWorker) Stop() error {
-	if w.stop == nil {
-		return nil
-	}
-	w.stop()
-	w.running.Wait()
-	return w.consumer.Close()
-}
-
-func (w *ConversationWorker) fetch(ctx context.Context) {
-	slots := make(chan struct{}, openAtOnce)
-	for ctx.Err() == nil {
-		deliveries, err := w.consumer.Fetch(ctx, openBatch)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.log.Warn("taking requests for conversations from the bus", "error", err)
-				pause(ctx, fetchBackoff, nil)
-			}
-			continue
-		}
-		for _, d := range deliveries {
-			slots <- struct{}{}
-			w.running.Go(func() {
-				defer func() { <-slots }()
-				w.serve(d)
-			})
-		}
-	}
+	return w.take(ctx, ConversationGroup, "conversations", []string{event.TypeConversationRequested}, w.serve)
 }
 
 // serve handles one request. One that is not acked comes again.

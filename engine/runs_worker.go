@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rondo-engine/rondo"
@@ -49,72 +47,25 @@ var _ RunDriver = (*runs.Service)(nil)
 // only for a step that waits for it, and cancelled when the step stopped waiting
 // while it was begun.
 type RunWorker struct {
-	bus    bus.Bus
+	taking
 	driver RunDriver
 	relay  runs.Relay
 	ledger store.Ledger
 	bury   func(context.Context, []rondo.DeadLetter) error
 	newID  func() rondo.ID
-	log    *slog.Logger
 	now    func() time.Time
-
-	consumer bus.Consumer
-	stop     context.CancelFunc
-	running  sync.WaitGroup
 }
 
 // RunWorker serves the engine's cases, and what is published to the engine; it
 // does not run yet.
 func (e *Engine) RunWorker(driver RunDriver) *RunWorker {
-	return &RunWorker{bus: e.bus, driver: driver, relay: e.RunRelay(), ledger: e.store, bury: e.bury, newID: e.ids.New, log: e.log, now: e.now}
+	return &RunWorker{taking: taking{bus: e.bus, log: e.log}, driver: driver, relay: e.RunRelay(), ledger: e.store, bury: e.bury, newID: e.ids.New, now: e.now}
 }
 
 // Start joins the group and begins to serve.
 func (w *RunWorker) Start(ctx context.Context) error {
-	consumer, err := w.bus.Subscribe(ctx, bus.Subscription{
-		Group: RunGroup, AckWait: openWait,
-		Streams: []string{event.TypeRunRequested, event.TypeRunStepCompleted, event.TypeRunStepFailed, event.TypeWorkflowCancelled},
-	})
-	if err != nil {
-		return rondo.Op("serve runs for cases", err)
-	}
-	w.consumer = consumer
-	running, stop := context.WithCancel(context.Background())
-	w.stop = stop
-	w.running.Go(func() { w.fetch(running) })
-	return nil
-}
-
-// Stop takes nothing more and returns when what is under way is done. It may be
-// called without Start.
-func (w *RunWorker) Stop() error {
-	if w.stop == nil {
-		return nil
-	}
-	w.stop()
-	w.running.Wait()
-	return w.consumer.Close()
-}
-
-func (w *RunWorker) fetch(ctx context.Context) {
-	slots := make(chan struct{}, openAtOnce)
-	for ctx.Err() == nil {
-		deliveries, err := w.consumer.Fetch(ctx, openBatch)
-		if err != nil {
-			if ctx.Err() == nil {
-				w.log.Warn("taking requests for runs from the bus", "error", err)
-				pause(ctx, fetchBackoff, nil)
-			}
-			continue
-		}
-		for _, d := range deliveries {
-			slots <- struct{}{}
-			w.running.Go(func() {
-				defer func() { <-slots }()
-				w.serve(d)
-			})
-		}
-	}
+	streams := []string{event.TypeRunRequested, event.TypeRunStepCompleted, event.TypeRunStepFailed, event.TypeWorkflowCancelled}
+	return w.take(ctx, RunGroup, "runs", streams, w.serve)
 }
 
 // serve handles one entry. One that is not acked comes again.

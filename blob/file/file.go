@@ -66,7 +66,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, limit int64) (string, int6
 	defer temp.Close()
 	hash, size, err := blob.Spool(ctx, temp, r, limit)
 	if err != nil {
-		return "", 0, failed("put blob", err)
+		return "", 0, blob.Failed("put blob", err, unavailable)
 	}
 	if s.renew(hash, size) {
 		return hash, size, nil
@@ -237,17 +237,6 @@ func (s *Store) Path(hash string) string {
 		return ""
 	}
 	return s.path(hash)
-}
-
-// failed keeps the codes of errors that have one, and the context's own.
-func failed(op string, err error) error {
-	if _, ok := errors.AsType[*rondo.Error](err); ok {
-		return rondo.Op(op, err)
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return unavailable(op, err)
 }
 
 func unavailable(op string, err error) error {

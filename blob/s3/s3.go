@@ -101,11 +101,11 @@ func (s *Store) Put(ctx context.Context, r io.Reader, limit int64) (string, int6
 	defer temp.Close()
 	hash, size, err := blob.Spool(ctx, temp, r, min(limit, maxUpload))
 	if err != nil {
-		return "", 0, failed("put blob", err)
+		return "", 0, blob.Failed("put blob", err, unavailable)
 	}
 	renewed, err := s.renew(ctx, hash, size)
 	if err != nil {
-		return "", 0, failed("put blob", err)
+		return "", 0, blob.Failed("put blob", err, unavailable)
 	}
 	if renewed {
 		return hash, size, nil
@@ -116,7 +116,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, limit int64) (string, int6
 	// The hash is known and goes with the request: nothing is left to sum up in pieces.
 	whole := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if _, err := s.core.PutObject(ctx, s.opts.Bucket, s.key(hash), temp, size, "", hash, whole); err != nil {
-		return "", 0, failed("put blob", err)
+		return "", 0, blob.Failed("put blob", err, unavailable)
 	}
 	return hash, size, nil
 }
@@ -155,7 +155,7 @@ func (s *Store) Open(ctx context.Context, hash string) (io.ReadCloser, int64, er
 		return nil, 0, blob.Absent(hash)
 	}
 	if err != nil {
-		return nil, 0, failed("open blob "+hash, err)
+		return nil, 0, blob.Failed("open blob "+hash, err, unavailable)
 	}
 	return blob.Verified(body, hash, about.Size), about.Size, nil
 }
@@ -179,7 +179,7 @@ func (s *Store) Has(ctx context.Context, hashes []string) (map[string]bool, erro
 		})
 	}
 	if err := asking.Wait(); err != nil {
-		return nil, failed("look for blobs", err)
+		return nil, blob.Failed("look for blobs", err, unavailable)
 	}
 	found := make(map[string]bool, len(hashes))
 	for i, hash := range hashes {
@@ -202,14 +202,14 @@ func (s *Store) DeleteUnused(ctx context.Context, hashes []string, before time.T
 			continue
 		}
 		if err != nil {
-			return removed, failed("delete blobs", err)
+			return removed, blob.Failed("delete blobs", err, unavailable)
 		}
 		// Stores tell whole seconds, rounded down.
 		if about.LastModified.Add(time.Second).After(before) {
 			continue
 		}
 		if err := s.core.RemoveObject(ctx, s.opts.Bucket, s.key(hash), minio.RemoveObjectOptions{}); err != nil && !absent(err) {
-			return removed, failed("delete blobs", err)
+			return removed, blob.Failed("delete blobs", err, unavailable)
 		}
 		removed++
 	}
@@ -221,17 +221,6 @@ func (s *Store) DeleteUnused(ctx context.Context, hashes []string, before time.T
 func absent(err error) bool {
 	told, ok := errors.AsType[minio.ErrorResponse](err)
 	return ok && (told.Code == minio.NoSuchKey || told.StatusCode == http.StatusNotFound && told.Code != minio.NoSuchBucket)
-}
-
-// failed keeps the codes of errors that have one, and the context's own.
-func failed(op string, err error) error {
-	if _, ok := errors.AsType[*rondo.Error](err); ok {
-		return rondo.Op(op, err)
-	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return unavailable(op, err)
 }
 
 func unavailable(op string, err error) error {
